@@ -1,0 +1,104 @@
+"""Composes WGSL from files and Python modules, and maps a compiler's line back to its source.
+
+`#import "package/path.wgsl"` pastes a file, `#import package.module` pastes what that module's
+`wgsl()` returns, `#import $slot` pastes what the caller put into that slot (either of the two).
+Each is pasted once, at its first import. Imported files hold functions and types only, never
+bindings, so that a stage's interface is visible in the stage.
+"""
+
+import importlib
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+_IMPORT = re.compile(r'^\s*#import\s+(?:"(?P<file>[^"]+)"|\$(?P<slot>\w+)|(?P<module>[\w.]+))\s*$')
+_ERROR_LINE = re.compile(r"wgsl:(\d+):(\d+)")
+
+
+class ShaderError(Exception):
+    """A shader that does not compile: a fault of ours, so it keeps its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedShader:
+    """WGSL text and, for each of its lines, the (source, line number) that it came from."""
+
+    name: str
+    code: str
+    line_map: tuple[tuple[str, int], ...] = field(repr=False)
+
+    def locate(self, line: int) -> str:
+        """`source:line` for a 1-based line of `code`."""
+        if 1 <= line <= len(self.line_map):
+            source, source_line = self.line_map[line - 1]
+            return f"{source}:{source_line}"
+        return f"{self.name}:{line}"
+
+
+def compose(path: str, slots: Mapping[str, str] | None = None) -> ComposedShader:
+    """The file at `path` (from the source root) with its imports pasted in.
+
+    `slots` maps a slot's name to `"package/path.wgsl"` or `package.module`.
+    """
+    lines: list[str] = []
+    line_map: list[tuple[str, int]] = []
+    pasted: set[str] = set()
+
+    def paste(source: str) -> None:
+        if source in pasted:
+            return
+        pasted.add(source)
+        for number, line in enumerate(_read(source).splitlines(), start=1):
+            match = _IMPORT.match(line)
+            if match is None:
+                if line.lstrip().startswith("#import"):
+                    raise ShaderError(f"{source}:{number}: not an import: {line.strip()}")
+                lines.append(line)
+                line_map.append((source, number))
+            elif match["slot"]:
+                if slots is None or match["slot"] not in slots:
+                    raise ShaderError(f"{source}:{number}: nothing fills the slot ${match['slot']}")
+                paste(slots[match["slot"]])
+            else:
+                paste(match["file"] or match["module"])
+
+    paste(path)
+    return ComposedShader(path, "\n".join(lines) + "\n", tuple(line_map))
+
+
+def _read(source: str) -> str:
+    if source.endswith(".wgsl"):
+        try:
+            return (ROOT / source).read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise ShaderError(f"no shader file {source}") from error
+    return str(importlib.import_module(source).wgsl())
+
+
+class Composer:
+    """Compiles composed shaders, one module a distinct text; `compile_ms` sums what it took."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, Any] = {}
+        self.compile_ms = 0.0
+
+    def compile(self, device: Any, shader: ComposedShader) -> Any:
+        module = self._modules.get(shader.code)
+        if module is None:
+            start = time.perf_counter()
+            try:
+                module = device.create_shader_module(label=shader.name, code=shader.code)
+            except Exception as error:
+                raise ShaderError(_relocate(shader, str(error))) from error
+            self._modules[shader.code] = module
+            self.compile_ms += 1e3 * (time.perf_counter() - start)
+        return module
+
+
+def _relocate(shader: ComposedShader, message: str) -> str:
+    places = [shader.locate(int(line)) for line, _ in _ERROR_LINE.findall(message)]
+    return f"{shader.name} does not compile at {', '.join(places) or 'an unknown line'}\n{message}"

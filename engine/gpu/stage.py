@@ -1,0 +1,161 @@
+"""A Stage is one compute dispatch with named buffers and its NumPy twin.
+
+Bindings are read from the WGSL, so a stage is bound by name. The twin takes the same buffers, in
+the order of their bindings, as NumPy arrays, and is the definition of the stage: float32 in the
+shader's order of operations.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.gpu.device import STORAGE_BUFFERS_PER_STAGE, Device, fold_groups
+from engine.gpu.shader import ComposedShader, ShaderError, compose
+
+_BINDING = re.compile(
+    r"@group\(0\)\s*@binding\((?P<index>\d+)\)\s*var(?:<(?P<space>[^>]+)>)?\s+(?P<name>\w+)\s*:"
+    r"\s*(?P<type>[^;]+);"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One `@group(0)` variable of a stage."""
+
+    index: int
+    name: str
+    space: str
+    type: str
+
+    def layout(self, visibility: str) -> dict[str, Any]:
+        """This binding's entry of a bind group layout."""
+        entry: dict[str, Any] = {"binding": self.index, "visibility": visibility}
+        if self.space == "uniform":
+            entry["buffer"] = {"type": "uniform"}
+        elif self.space.startswith("storage"):
+            writable = "read_write" in self.space
+            entry["buffer"] = {"type": "storage" if writable else "read-only-storage"}
+        elif self.type.startswith("texture_storage_2d"):
+            texel_format, access = re.findall(r"\w+", self.type)[1:3]
+            entry["storage_texture"] = {"format": texel_format, "access": f"{access}-only"}
+        elif self.type.startswith("texture_depth_2d"):
+            entry["texture"] = {"sample_type": "depth"}
+        elif self.type.startswith("texture_2d"):
+            kind = {"u32": "uint", "i32": "sint", "f32": "unfilterable-float"}
+            entry["texture"] = {"sample_type": kind[re.findall(r"\w+", self.type)[1]]}
+        else:
+            raise ShaderError(f"binding {self.name}: no rule for {self.space} {self.type}")
+        return entry
+
+
+def read_bindings(shader: ComposedShader) -> tuple[Binding, ...]:
+    """The stage's bindings in the order of their indices."""
+    found = [
+        Binding(int(m["index"]), m["name"], m["space"] or "", m["type"].strip())
+        for m in _BINDING.finditer(shader.code)
+    ]
+    found.sort(key=lambda b: b.index)
+    if [b.index for b in found] != list(range(len(found))):
+        raise ShaderError(f"{shader.name}: bindings are not numbered 0..{len(found) - 1}")
+    if sum(b.space.startswith("storage") for b in found) > STORAGE_BUFFERS_PER_STAGE:
+        raise ShaderError(f"{shader.name}: more than {STORAGE_BUFFERS_PER_STAGE} storage buffers")
+    return tuple(found)
+
+
+class BindGroups:
+    """Makes bind groups by name and keeps them while the same resources come back."""
+
+    def __init__(self, device: Device, bindings: tuple[Binding, ...], visibility: str) -> None:
+        self.device = device
+        self.bindings = bindings
+        self.layout = device.wgpu.create_bind_group_layout(
+            entries=[b.layout(visibility) for b in bindings]
+        )
+        self._groups: dict[tuple[int, ...], tuple[Any, list[Any]]] = {}
+
+    def get(self, resources: Mapping[str, Any]) -> Any:
+        values = [resources[b.name] for b in self.bindings]
+        key = tuple(id(v) for v in values)
+        if key not in self._groups:
+            entries = [
+                {"binding": b.index, "resource": {"buffer": v} if b.space else v}
+                for b, v in zip(self.bindings, values, strict=True)
+            ]
+            group = self.device.wgpu.create_bind_group(layout=self.layout, entries=entries)
+            # The resources stay referenced: an id may be reused once its object is gone.
+            self._groups[key] = (group, values)
+        return self._groups[key][0]
+
+
+class Stage:
+    """One compute shader. `constants` are its WGSL `override`s, `slots` its composed parts.
+
+    `twin(*buffers)` runs the stage in NumPy; None where another module owns the CPU truth.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        name: str,
+        path: str,
+        *,
+        slots: Mapping[str, str] | None = None,
+        constants: Mapping[str, float] | None = None,
+        twin: Callable[..., None] | None = None,
+    ) -> None:
+        self.name = name
+        self.twin = twin
+        self.device = device
+        self.shader = compose(path, slots)
+        self.bindings = read_bindings(self.shader)
+        self.bind_groups = BindGroups(device, self.bindings, "COMPUTE")
+        module = device.compile(self.shader)
+        layout = device.wgpu.create_pipeline_layout(bind_group_layouts=[self.bind_groups.layout])
+        start = time.perf_counter()
+        try:
+            self.pipeline = device.wgpu.create_compute_pipeline(
+                label=name,
+                layout=layout,
+                compute={
+                    "module": module,
+                    "entry_point": "main",
+                    "constants": dict(constants or {}),
+                },
+            )
+        except Exception as error:
+            raise ShaderError(f"{name} ({path}): {error}") from error
+        device.composer.compile_ms += 1e3 * (time.perf_counter() - start)
+
+    def dispatch(self, encoder: Any, resources: Mapping[str, Any], groups: int) -> None:
+        """Encodes the stage over `groups` workgroups, folded into y past 65,535."""
+        if groups == 0:
+            return
+        self._bind(encoder, resources)
+        encoder.dispatch_workgroups(*fold_groups(groups))
+
+    def dispatch_indirect(
+        self, encoder: Any, resources: Mapping[str, Any], arguments: Any, offset: int = 0
+    ) -> None:
+        """Encodes the stage with the group counts at `offset` of the buffer `arguments`."""
+        self._bind(encoder, resources)
+        encoder.dispatch_workgroups_indirect(arguments, offset)
+
+    def _bind(self, encoder: Any, resources: Mapping[str, Any]) -> None:
+        encoder.set_pipeline(self.pipeline)
+        encoder.set_bind_group(0, self.bind_groups.get(resources))
+
+    def run_cpu(self, resources: Mapping[str, Any]) -> None:
+        """Runs the twin over NumPy arrays bound by the same names."""
+        if self.twin is None:
+            raise ValueError(f"{self.name} has no twin")
+        self.twin(*(resources[b.name] for b in self.bindings))
+
+    def run(self, resources: Mapping[str, Any], groups: int) -> None:
+        """Dispatches once in a submission of its own (tests and one-off work)."""
+        encoder = self.device.wgpu.create_command_encoder(label=self.name)
+        compute = encoder.begin_compute_pass(label=self.name)
+        self.dispatch(compute, resources, groups)
+        compute.end()
+        self.device.wgpu.queue.submit([encoder.finish()])
