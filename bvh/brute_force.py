@@ -1,0 +1,73 @@
+"""Closest hit and crossing count of every ray against every triangle: no BVH, float64.
+
+Moeller and Trumbore's system ("Fast, Minimum Storage Ray/Triangle Intersection", 1997) written as
+three matrix products over the ray's Pluecker coordinates, two-sided, edges inclusive. A ray
+through a shared edge therefore counts both triangles; use it for hits and ties, not for parity
+on edges.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+F64 = NDArray[np.float64]
+
+_PAIR_LIMIT = 1 << 19  # ray-triangle pairs held at once: about 20 MiB of float64
+
+
+@dataclass(frozen=True, slots=True)
+class BruteHits:
+    """One entry a ray."""
+
+    t: F64  # inf on a miss; units of the given direction
+    u: F64  # weight of vertex 1
+    v: F64  # weight of vertex 2
+    triangle: NDArray[np.int64]  # row of `triangles`, the lowest on a tie; -1 on a miss
+    crossings: NDArray[np.int64]  # all triangles with t_min < t < t_max
+
+
+def closest(triangles: ArrayLike, rays: NDArray[Any]) -> BruteHits:
+    """`triangles` [m, 3, 3], `rays` [n] of bvh.rays.RAY. Degenerate triangles are never hit."""
+    corners = np.asarray(triangles, np.float64).reshape(-1, 3, 3)
+    n, m = len(rays), len(corners)
+    hits = BruteHits(
+        np.full(n, np.inf), np.zeros(n), np.zeros(n), np.full(n, -1, np.int64), np.zeros(n, np.int64)
+    )
+    if not m or not n:
+        return hits
+    # Products of coordinates cancel: keep them small.
+    center = corners.reshape(-1, 3).mean(0)
+    a = corners[:, 0] - center
+    e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    normal = np.cross(e1, e2)
+    of_u = np.concatenate([-e2, np.cross(a, e2)], 1).T
+    of_v = np.concatenate([e1, -np.cross(a, e1)], 1).T
+    plane = (a * normal).sum(1)
+    origin = rays["origin"].astype(np.float64) - center
+    direction = rays["direction"].astype(np.float64)
+    line = np.concatenate([np.cross(direction, origin), direction], 1)
+    ray_step = max(1, min(n, _PAIR_LIMIT // min(m, 4096)))
+    triangle_step = max(1, _PAIR_LIMIT // ray_step)
+    for r in range(0, n, ray_step):
+        rows = slice(r, min(n, r + ray_step))
+        t_min, t_max = rays["t_min"][rows, None], rays["t_max"][rows, None]
+        for c in range(0, m, triangle_step):
+            cols = slice(c, min(m, c + triangle_step))
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                scale = -1.0 / (direction[rows] @ normal[cols].T)
+                t = (origin[rows] @ normal[cols].T - plane[cols]) * scale
+                u = (line[rows] @ of_u[:, cols]) * scale
+                v = (line[rows] @ of_v[:, cols]) * scale
+                inside = (u >= 0) & (v >= 0) & (u + v <= 1) & (t > t_min) & (t < t_max)
+            hits.crossings[rows] += inside.sum(1)
+            t = np.where(inside, t, np.inf)
+            best = t.argmin(1)
+            row = np.arange(len(best))
+            better = np.flatnonzero(t[row, best] < hits.t[rows])
+            where, chosen = r + better, best[better]
+            hits.t[where] = t[better, chosen]
+            hits.u[where], hits.v[where] = u[better, chosen], v[better, chosen]
+            hits.triangle[where] = c + chosen
+    return hits

@@ -1,0 +1,404 @@
+"""The oracle's walk: one chunk of rays through the guest bytes, one node a ray and step.
+
+Owns the node steps (box, triangle block, instance), the private stacks and the counters. The rays
+of a chunk that stand on the same kind of node are handled together; a ray that is done leaves the
+active set. Written from the guest layout (bvh.layout) alone, independent of the shaders.
+
+Every ray starts at ROOT_POINTER of the container at byte 0. Closest-hit visits hit children
+near-first (equal entry distances: lower slot first), any-hit in slot order. Nothing is culled when
+popped.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh import layout
+from bvh.ray_box import flush_components, intersect_boxes, invert_components
+from bvh.ray_triangle import AXIS_ORDER, dominant_axis, intersect_triangles
+from bvh.rays import MISS_ID, RayFlags, Rays, valid_rays
+from engine.gpu.errors import UserError
+
+U32 = NDArray[np.uint32]
+Index = NDArray[np.int64]
+Accept = Callable[[U32, U32, NDArray[np.float32], NDArray[np.float32]], NDArray[np.bool_]]
+
+COUNTERS = (
+    "nodes",
+    "box_tests",
+    "box_hits",
+    "triangle_tests",
+    "triangle_hits",
+    "instance_hits",
+    "any_hits",
+    "stack_max",
+)
+RESULTS: dict[str, tuple[Any, Any]] = {  # name -> (dtype, value of a miss)
+    "t": (np.float32, np.inf),
+    "u": (np.float32, 0),
+    "v": (np.float32, 0),
+    "object": (np.uint32, MISS_ID),
+    "primitive": (np.uint32, MISS_ID),
+    "instance": (np.uint32, MISS_ID),
+    "pointer": (np.uint32, MISS_ID),
+    "crossings": (np.uint32, 0),
+    "overflows": (np.uint32, 0),
+    "invalid": (np.bool_, False),
+}
+_POP = np.uint32(layout.INVALID_POINTER)  # "this ray has no node: take one from its stack"
+_NO_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_SLOT = np.arange(layout.BOX_WIDTH, dtype=np.int64)[:, None]
+# Word (FP32) or half (FP16) offset of child c, min/max, axis: both formats list
+# min.x min.y min.z max.x max.y max.z a child.
+_FP32_BOUNDS = layout.BOX_BOUNDS_WORD + np.arange(24)[:, None]
+_FP16_BOUNDS = 2 * layout.BOX_BOUNDS_WORD + np.arange(24)[:, None]
+_HALF_VALUES = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+_NETWORK = ((0, 1), (2, 3), (0, 2), (1, 3), (1, 2))
+# [9 (vertex, component), 4 types * 3 axes]: word offsets of the rotated corners.
+_CORNERS = np.array(
+    [
+        [3 * slot + axis for slot in slots for axis in order]
+        for slots in layout.TRIANGLE_SLOTS
+        for order in AXIS_ORDER
+    ]
+).T.copy()
+
+
+@dataclass(frozen=True, slots=True)
+class WalkOptions:
+    """What one trace call asks for; see `bvh.oracle.trace`."""
+
+    any_hit: bool
+    count_all: bool
+    mask: int
+    flags: RayFlags
+    accept: Accept | None
+    sort: bool
+    stack_limit: int
+    step_limit: int
+
+
+class Walk:
+    """The state of one chunk; `run` fills `out` and `counters` (views of the whole result)."""
+
+    def __init__(
+        self,
+        words: U32,
+        rays: Rays,
+        options: WalkOptions,
+        out: dict[str, NDArray[Any]],
+        counters: dict[str, U32],
+    ) -> None:
+        n = len(rays)
+        self.words, self.options, self.out, self.counters = words, options, out, counters
+        self.floats, self.halves = words.view(np.float32), words.view(np.uint16)
+        self.world_origin = np.ascontiguousarray(rays["origin"].T)
+        self.world_direction = flush_components(np.ascontiguousarray(rays["direction"].T))
+        self.t_min = np.ascontiguousarray(rays["t_min"])
+        self.t_limit = np.ascontiguousarray(rays["t_max"])  # shrinks to the best hit
+        # The ray in the space of the container it is in, and the same with rotated components.
+        self.origin, self.inverse = np.empty((3, n), np.float32), np.empty((3, n), np.float32)
+        self.rotated = np.empty((2, 3, n), np.float32)
+        self.axis = np.empty(n, np.int64)
+        self.base = np.zeros(n, np.int64)  # word of that container's byte 0
+        self.instance = np.full(n, MISS_ID, np.uint32)
+        self.object_word = np.full(n, layout.INSTANCE_NO_FORCE_NON_OPAQUE, np.uint32)
+        self.inside = np.zeros(n, np.bool_)  # in a BLAS
+        self.floor = np.zeros(n, np.int64)  # stack height at which the container is left
+        self.pointer = np.full(n, layout.ROOT_POINTER, np.uint32)
+        self.stack = np.empty((n, options.stack_limit), np.uint32)
+        self.height = np.zeros(n, np.int64)
+        self.alive = valid_rays(rays)
+        out["invalid"][:] = ~self.alive
+
+    def run(self) -> None:
+        active = np.flatnonzero(self.alive)
+        self._set_ray(active, self.world_origin[:, active], self.world_direction[:, active])
+        for _ in range(self.options.step_limit):
+            if not active.size:
+                break
+            kind = self.pointer[active] & 7
+            for node, step in (
+                (layout.NODE_BOX_FP32, self._step_boxes),
+                (layout.NODE_BOX_FP16, self._step_boxes),
+                (layout.NODE_INSTANCE, self._enter_instances),
+            ):
+                lanes = active[kind == node]
+                if lanes.size:
+                    step(lanes, self._address(lanes, node), node == layout.NODE_BOX_FP16)
+            lanes = active[kind <= layout.NODE_TRIANGLE_3]
+            if lanes.size:
+                self._step_triangles(lanes, self._address(lanes, layout.NODE_TRIANGLE_0))
+            if (kind == layout.NODE_PROCEDURAL).any():
+                raise UserError("the BVH holds a procedural node, which no tracer here reads")
+            self._pop(active[(self.pointer[active] == _POP) & self.alive[active]])
+            active = active[self.alive[active]]
+        self.out["overflows"][active] += np.uint32(1)
+
+    def _set_ray(self, lanes: Index, origin: Any, direction: Any) -> None:
+        direction = flush_components(direction)
+        axis = dominant_axis(direction)
+        self.origin[:, lanes] = origin
+        self.inverse[:, lanes] = invert_components(direction)
+        self.axis[lanes] = axis
+        order = AXIS_ORDER[axis].T
+        column = np.arange(lanes.size)
+        self.rotated[0][:, lanes] = origin[order, column]
+        self.rotated[1][:, lanes] = direction[order, column]
+
+    def _address(self, lanes: Index, kind: int) -> Index:
+        """Word index of each lane's node, checked against the buffer."""
+        pointer = self.pointer[lanes].astype(np.int64)
+        address = self.base[lanes] + ((pointer & ~np.int64(7)) << 1)
+        end = int(address.max()) + layout.NODE_BYTES[kind] // 4
+        if end > len(self.words):
+            worst = int(pointer[address.argmax()])
+            raise UserError(
+                f"node pointer 0x{worst:08x} reaches byte {4 * end}, beyond the BVH's "
+                f"{4 * len(self.words)} bytes"
+            )
+        return address
+
+    def _step_boxes(self, lanes: Index, address: Index, half: bool) -> None:
+        m = lanes.size
+        child = self.words.take(address + _SLOT)
+        if half:
+            bounds = _HALF_VALUES.take(self.halves.take(2 * address + _FP16_BOUNDS))
+        else:
+            bounds = self.floats.take(address + _FP32_BOUNDS)
+        entry, hit = intersect_boxes(
+            bounds.reshape(layout.BOX_WIDTH, 2, 3, m),
+            self.origin.take(lanes, 1),
+            self.inverse.take(lanes, 1),
+            self.t_min.take(lanes),
+            self.t_limit.take(lanes),
+        )
+        valid = child != layout.INVALID_POINTER
+        hit &= valid
+        count = hit.sum(0)
+        self.counters["nodes"][lanes] += np.uint32(1)
+        self.counters["box_tests"][lanes] += valid.sum(0, dtype=np.uint32)
+        self.counters["box_hits"][lanes] += count.astype(np.uint32)
+        if self.options.sort:
+            # Distances are >= 0, so their bits order like the numbers; adding +0 removes -0.
+            key = (entry + np.float32(0)).view(np.uint32).astype(np.uint64)
+            key <<= np.uint64(2)
+            key |= _SLOT.astype(np.uint64)
+        else:
+            key = np.broadcast_to(_SLOT.astype(np.uint64), (layout.BOX_WIDTH, m))
+        key = np.where(hit, key, _NO_KEY)
+        for low, high in _NETWORK:
+            smaller = np.minimum(key[low], key[high])
+            np.maximum(key[low], key[high], out=key[high])
+            key[low] = smaller
+        slot = (key & np.uint64(3)).astype(np.int64)
+        order = child.reshape(-1).take(slot * m + np.arange(m))
+        self.pointer[lanes] = np.where(count > 0, order[0], _POP)
+        self._push(lanes, order, count)
+
+    def _push(self, lanes: Index, order: U32, count: Index) -> None:
+        """Children 1.. of each lane onto its stack, the farthest first."""
+        many = np.flatnonzero(count > 1)
+        if not many.size:
+            return
+        lanes, order, extra = lanes[many], order[:, many], count[many] - 1
+        height = self.height[lanes]
+        top = height + extra
+        over = np.maximum(top - self.options.stack_limit, 0)
+        if over.any():
+            self.out["overflows"][lanes] += over.astype(np.uint32)
+        for j in range(1, layout.BOX_WIDTH):
+            row = top - j
+            fits = np.flatnonzero((extra >= j) & (row < self.options.stack_limit))
+            self.stack[lanes[fits], row[fits]] = order[j, fits]
+        top -= over
+        self.height[lanes] = top
+        deepest = self.counters["stack_max"]
+        deepest[lanes] = np.maximum(deepest[lanes], top)
+
+    def _pop(self, lanes: Index) -> None:
+        while lanes.size:
+            height = self.height[lanes]
+            empty = height == self.floor[lanes]
+            some = lanes[~empty]
+            rows = height[~empty] - 1
+            self.pointer[some] = self.stack[some, rows]
+            self.height[some] = rows
+            leaving = lanes[empty]
+            done = ~self.inside[leaving]
+            self.alive[leaving[done]] = False
+            lanes = leaving[~done]
+            if lanes.size:
+                self._leave_instances(lanes)
+
+    def _enter_instances(self, lanes: Index, address: Index, _: bool) -> None:
+        self.pointer[lanes] = _POP
+        if self.inside[lanes].any():
+            raise UserError("the BVH nests an instance node in a BLAS; two levels are supported")
+        seen = self.words[address + layout.INSTANCE_CUSTOM_WORD] >> layout.INSTANCE_MASK_SHIFT
+        entered = np.flatnonzero(seen & np.uint32(self.options.mask))
+        if not entered.size:
+            return
+        lanes, address = lanes[entered], address[entered]
+        # All 64 bits of the root pointer count: a narrowed one would name another node.
+        low = self.words[address + layout.INSTANCE_BLAS_WORD].astype(np.uint64)
+        high = self.words[address + layout.INSTANCE_BLAS_WORD + 1].astype(np.uint64)
+        root = low | high << np.uint64(32)
+        base = self.words[address + layout.INSTANCE_BLAS_BASE_WORD].astype(np.uint64)
+        local = root - base * np.uint64(layout.UNIT_BYTES >> 3)
+        bad = (local >= np.uint64(layout.INVALID_POINTER)) | ((local & np.uint64(7)) > 5)
+        if bad.any():
+            name = f"0x{int(root[bad.argmax()]):016x}"
+            raise UserError(f"BLAS root pointer {name} names no node of the instance's BLAS")
+        matrix = self.floats.take(
+            address + layout.INSTANCE_WORLD_TO_OBJECT_WORD + np.arange(12)[:, None]
+        ).reshape(3, 4, lanes.size)
+        # The origin is a point, the direction a vector, and neither is renormalised: t keeps its
+        # unit across the instance.
+        x, y, z = self.world_origin[:, lanes]
+        origin = ((matrix[:, 0] * x + matrix[:, 1] * y) + matrix[:, 2] * z) + matrix[:, 3]
+        x, y, z = self.world_direction[:, lanes]
+        direction = (matrix[:, 0] * x + matrix[:, 1] * y) + matrix[:, 2] * z
+        self._set_ray(lanes, origin, direction)
+        self.base[lanes] = base.astype(np.int64) * layout.UNIT_WORDS
+        self.instance[lanes] = self.words[address + layout.INSTANCE_ID_WORD]
+        self.object_word[lanes] = self.words[address + layout.INSTANCE_OBJECT_WORD]
+        self.inside[lanes] = True
+        self.floor[lanes] = self.height[lanes]
+        self.pointer[lanes] = local.astype(np.uint32)
+        self.counters["instance_hits"][lanes] += np.uint32(1)
+
+    def _leave_instances(self, lanes: Index) -> None:
+        self._set_ray(lanes, self.world_origin[:, lanes], self.world_direction[:, lanes])
+        self.base[lanes] = 0
+        self.instance[lanes] = MISS_ID
+        self.object_word[lanes] = layout.INSTANCE_NO_FORCE_NON_OPAQUE
+        self.inside[lanes] = False
+        self.floor[lanes] = 0
+
+    def _step_triangles(self, lanes: Index, address: Index) -> None:
+        """All triangles of each block: a pointer of type k visits types k, k-1, .. 0."""
+        last = (self.pointer[lanes] & 7).astype(np.int64)
+        self.pointer[lanes] = _POP
+        for back in range(int(last.max()) + 1):
+            kind = last - back
+            some = np.flatnonzero((kind >= 0) & self.alive[lanes])
+            if some.size:
+                self._test_triangles(lanes[some], address[some], kind[some])
+
+    def _test_triangles(self, lanes: Index, address: Index, kind: Index) -> None:
+        self.counters["triangle_tests"][lanes] += np.uint32(1)
+        code = 3 * kind + self.axis.take(lanes)
+        corners = self.floats.take(address + _CORNERS.take(code, 1)).reshape(3, 3, lanes.size)
+        rotated = self.rotated.take(lanes, 2)
+        found = intersect_triangles(corners, rotated[0], rotated[1])
+        at = lanes[found.lanes]
+        # Open interval on both sides: at equal t the first triangle tested keeps the hit.
+        near = np.flatnonzero((found.t > self.t_min[at]) & (found.t < self.t_limit[at]))
+        if near.size:
+            self._offer(
+                at[near],
+                address[found.lanes[near]],
+                kind[found.lanes[near]],
+                found.t[near],
+                found.weights[:, near],
+                found.front[near],
+            )
+
+    def _offer(
+        self,
+        lanes: Index,
+        address: Index,
+        kind: Index,
+        t: NDArray[np.float32],
+        weights: NDArray[np.float32],
+        front: NDArray[np.bool_],
+    ) -> None:
+        """Culling, alpha test and commit of crossings inside the ray's interval."""
+        flag = self.words[address + layout.TRIANGLE_FLAGS_WORD] >> (8 * kind).astype(np.uint32)
+        i = (flag & layout.FLAG_I_MASK).astype(np.int64)
+        j = (flag >> layout.FLAG_J_SHIFT & layout.FLAG_I_MASK).astype(np.int64)
+        # Source 3 names no slot: weight 0, as the emitter returns.
+        padded = np.concatenate([weights, np.zeros((1, lanes.size), np.float32)])
+        column = np.arange(lanes.size)
+        u, v = padded[i, column], padded[j, column]
+        front = front ^ ((j - i) % 3 == 2)  # an odd order of slots reverses the winding
+
+        # Blocks that use the fifth vertex have no room for ids (ledger section 2): geometry 0,
+        # opaque, the type as primitive.
+        fan = kind > layout.NODE_TRIANGLE_1
+        tail = self.words[address + layout.TRIANGLE_GEOMETRY_WORD]
+        tail = np.where(fan, np.uint32(layout.GEOMETRY_OPAQUE), tail)
+        primitive = self.words[address + layout.TRIANGLE_PRIMITIVE_0_WORD + np.minimum(kind, 1)]
+        primitive = np.where(fan, kind.astype(np.uint32), primitive)
+        word = self.object_word[lanes]
+        opaque = self._opacity(tail, word)
+        keep = ~self._culled(front, opaque, word)
+        object_index = (word & layout.INSTANCE_INDEX_MASK) + (tail & layout.GEOMETRY_INDEX_MASK)
+        self.counters["triangle_hits"][lanes[keep]] += np.uint32(1)
+        if self.options.accept is not None:
+            asked = np.flatnonzero(keep & ~opaque)
+            if asked.size:
+                self.counters["any_hits"][lanes[asked]] += np.uint32(1)
+                keep[asked] = self.options.accept(
+                    object_index[asked], primitive[asked], u[asked], v[asked]
+                )
+        self._commit(
+            lanes[keep],
+            {
+                "t": t[keep],
+                "u": u[keep],
+                "v": v[keep],
+                "object": object_index[keep],
+                "primitive": primitive[keep],
+                "instance": self.instance[lanes[keep]],
+                "pointer": ((address >> 1) | kind)[keep].astype(np.uint32),
+            },
+        )
+
+    def _opacity(self, geometry_word: U32, object_word: U32) -> NDArray[np.bool_]:
+        """Ray flags beat the instance's, which beat the geometry's; non-opaque wins a draw."""
+        flags = self.options.flags
+        if flags & RayFlags.NON_OPAQUE:
+            return np.zeros(len(geometry_word), np.bool_)
+        if flags & RayFlags.OPAQUE:
+            return np.ones(len(geometry_word), np.bool_)
+        own = (geometry_word & np.uint32(layout.GEOMETRY_OPAQUE)) != 0
+        forced = (object_word & np.uint32(layout.INSTANCE_FORCE_OPAQUE)) != 0
+        allowed = (object_word & np.uint32(layout.INSTANCE_NO_FORCE_NON_OPAQUE)) != 0
+        return np.asarray((own | forced) & allowed)
+
+    def _culled(
+        self, front: NDArray[np.bool_], opaque: NDArray[np.bool_], object_word: U32
+    ) -> NDArray[np.bool_]:
+        flags = self.options.flags
+        culled = np.zeros(len(front), np.bool_)
+        if flags & RayFlags.CULL_OPAQUE:
+            culled |= opaque
+        if flags & RayFlags.CULL_NON_OPAQUE:
+            culled |= ~opaque
+        if flags & (RayFlags.CULL_BACK_FACING | RayFlags.CULL_FRONT_FACING):
+            seen = front ^ ((object_word & np.uint32(layout.INSTANCE_FLIP_FACING)) != 0)
+            facing = np.zeros(len(front), np.bool_)
+            if flags & RayFlags.CULL_BACK_FACING:
+                facing |= ~seen
+            if flags & RayFlags.CULL_FRONT_FACING:
+                facing |= seen
+            culled |= facing & ((object_word & np.uint32(layout.INSTANCE_DISABLE_FACING_CULL)) == 0)
+        return culled
+
+    def _commit(self, lanes: Index, hit: dict[str, NDArray[Any]]) -> None:
+        self.out["crossings"][lanes] += np.uint32(1)
+        if self.options.count_all:
+            nearer = hit["t"] < self.out["t"][lanes]
+            lanes, hit = lanes[nearer], {name: value[nearer] for name, value in hit.items()}
+        else:
+            self.t_limit[lanes] = hit["t"]
+        for name, value in hit.items():
+            self.out[name][lanes] = value
+        if self.options.any_hit and not self.options.count_all:
+            self.alive[lanes] = False
+
