@@ -1,0 +1,180 @@
+"""Traces plain ray sets on the GPU over the guest bytes of a scene: the kernel that the frame's
+passes share, without queues or shading. `bvh.oracle.trace` is its CPU counterpart.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.counters import COUNTERS, buffer_words
+from engine.gpu.device import Device
+from engine.gpu.stage import Stage
+from engine.gpu.structs import Field, Struct
+from engine.gpu.timer import PassTimer
+
+RAY = Struct(
+    "Ray",
+    Field("origin", "f32", 3),
+    Field("t_min", "f32"),
+    Field("direction", "f32", 3),
+    Field("t_max", "f32"),
+)
+HIT = Struct(
+    "Hit",
+    Field("t", "f32"),
+    Field("u", "f32"),
+    Field("v", "f32"),
+    Field("object", "u32"),
+    Field("primitive", "u32"),
+    Field("instance", "u32"),
+)
+MISS = 0xFFFFFFFF
+GROUP_SIZE = 64
+# Bits of `failed`; any of them makes a run invalid.
+FAILURES = {1: "a stack overflowed", 2: "an unknown node type was met", 4: "the step limit ran out"}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One build of the traversal kernel. `name` is what benchmarks print."""
+
+    name: str
+    any_hit: bool = False
+    sort: bool = True
+    while_while: bool = False
+    two_level: bool = True
+    has_fp16: bool = True
+    has_alpha: bool = True
+    mask: int = 0xFF
+    flags: int = 0
+    start_unit: int = 0
+    start_instance_unit: int = 0
+
+    def constants(self) -> dict[str, float]:
+        """The kernel's WGSL override constants."""
+        return {
+            "ANY_HIT": self.any_hit,
+            "SORT": self.sort,
+            "WHILE_WHILE": self.while_while,
+            "TWO_LEVEL": self.two_level,
+            "HAS_FP16": self.has_fp16,
+            "HAS_ALPHA": self.has_alpha,
+            "RAY_MASK": self.mask,
+            "RAY_FLAGS": self.flags,
+            "START_UNIT": self.start_unit,
+            "START_INSTANCE_UNIT": self.start_instance_unit,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTrace:
+    """What one dispatch gave. `hits` has dtype HIT.dtype (object MISS on a miss, t = t_max there);
+    `ms` is GPU time by timestamps (NaN without them); `counters` and `nodes` (box nodes a ray)
+    come from counted runs only; `failures` lists what went wrong, empty for a valid run."""
+
+    hits: NDArray[Any]
+    ms: float
+    failures: tuple[str, ...]
+    counters: Mapping[str, int] | None
+    object_counters: NDArray[np.uint32] | None
+    nodes: NDArray[np.uint32] | None
+
+
+class RayTracer:
+    """One kernel variant bound to one scene buffer (`words`: uint32, `SceneBvh.words`)."""
+
+    def __init__(
+        self,
+        device: Device,
+        words: NDArray[np.uint32],
+        variant: Variant,
+        *,
+        counted: bool = False,
+        count_all: bool = False,
+        instance_count: int = 1,
+        stack: str = "bvh/shaders/stack_64.wgsl",
+        bvh_buffer: Any = None,
+    ) -> None:
+        self.device = device
+        self.variant = variant
+        self.counted = counted
+        self.instance_count = instance_count
+        self._bvh = bvh_buffer or device.upload("bvh", words)
+        self._rays: Any = None
+        self.stage = Stage(
+            device,
+            f"trace/{variant.name}",
+            "bvh/shaders/trace_rays_counted.wgsl" if counted else "bvh/shaders/trace_rays.wgsl",
+            slots={
+                "stack": stack,
+                "accept": f"bvh/shaders/accept_{'none' if count_all else 'all'}.wgsl",
+                "count": f"bvh/shaders/count_{'events' if counted else 'nothing'}.wgsl",
+            },
+            constants={**variant.constants(), "STORE_CANDIDATES": count_all},
+        )
+
+    def upload(self, rays: NDArray[Any]) -> None:
+        """Puts rays (dtype RAY.dtype, or float32 [n, 8] in its order) on the GPU."""
+        raw = np.ascontiguousarray(rays).view(np.float32).reshape(-1, 8)
+        self.count = len(raw)
+        size = self.count * HIT.size
+        self._timer = PassTimer(self.device, 1)
+        self._rays = self.device.upload("rays", raw)
+        self._resources = {
+            "parameters": self.device.upload(
+                "parameters", np.array([self.count, 0, 0, 0], np.uint32), "UNIFORM|COPY_DST"
+            ),
+            "bvh": self._bvh,
+            "rays": self._rays,
+            "hits": self.device.buffer("hits", size),
+            "failed": self.device.buffer("failed", 4),
+        }
+        if self.counted:
+            words = buffer_words(self.instance_count)
+            self._resources["counters"] = self.device.buffer("counters", 4 * words)
+            self._resources["ray_nodes"] = self.device.buffer("ray_nodes", 4 * self.count)
+
+    def dispatch(self) -> float:
+        """Traces the uploaded rays once; GPU milliseconds (NaN without timestamps)."""
+        encoder = self.device.wgpu.create_command_encoder(label=self.stage.name)
+        encoder.clear_buffer(self._resources["failed"])
+        if self.counted:
+            encoder.clear_buffer(self._resources["counters"])
+        timestamps = self._timer.writes(0)
+        extra = {"timestamp_writes": timestamps} if timestamps else {}
+        scope = encoder.begin_compute_pass(label=self.stage.name, **extra)
+        self.stage.dispatch(scope, self._resources, -(-self.count // GROUP_SIZE))
+        scope.end()
+        self._timer.resolve(encoder)
+        self.device.wgpu.queue.submit([encoder.finish()])
+        begin, end = self._timer.read_ms()[0]
+        return float(end - begin)
+
+    def read(self, ms: float = float("nan")) -> GpuTrace:
+        """Results of the last dispatch."""
+        device, resources = self.device, self._resources
+        hits = device.read(resources["hits"], HIT.dtype, count=self.count)
+        failed = int(device.read(resources["failed"], np.uint32, count=1)[0])
+        failures = tuple(text for bit, text in FAILURES.items() if failed & bit)
+        if not self.counted:
+            return GpuTrace(hits, ms, failures, None, None, None)
+        words = buffer_words(self.instance_count)
+        counters = device.read(resources["counters"], np.uint32, count=words)
+        totals = dict(zip(COUNTERS, counters.tolist(), strict=False))
+        objects = counters[len(COUNTERS) :].reshape(1 + self.instance_count, -1)
+        nodes = device.read(resources["ray_nodes"], np.uint32, count=self.count)
+        return GpuTrace(hits, ms, failures, totals, objects, nodes)
+
+    def trace(self, rays: NDArray[Any]) -> GpuTrace:
+        """Uploads, traces once and reads back."""
+        if not len(rays):
+            empty = np.zeros(0, HIT.dtype)
+            return GpuTrace(empty, float("nan"), (), None, None, None)
+        self.upload(rays)
+        return self.read(self.dispatch())
+
+
+

@@ -1,0 +1,284 @@
+// Traversal of guest-layout BVH bytes, closest-hit and any-hit: one ray a lane, one loop for both
+// levels. Every node's bytes are read as the guest layout says; the arithmetic is our own (fast
+// mode, see ARCHITECTURE.md).
+//
+// The stage that imports this declares `bvh: array<vec4<u32>>` and fills these slots:
+//   $stack     STACK_SIZE, the entries of a lane's stack
+//   $accept    accept_candidate(object, primitive, u, v) -> bool, for non-opaque triangles
+//   $count     count_* functions: empty in timed pipelines
+// An overrun stack, a node type that this kernel does not know and too many steps end the ray and
+// set bits of `failed`: the frame is then invalid, never silently wrong.
+
+#import bvh.layout
+#import "bvh/shaders/ray.wgsl"
+#import "bvh/shaders/ray_box.wgsl"
+#import "bvh/shaders/ray_triangle.wgsl"
+#import $stack
+#import $accept
+#import $count
+
+override ANY_HIT: bool = false;
+override SORT: bool = true; // false: children in slot order (any-hit may prefer it)
+override TWO_LEVEL: bool = true; // false: start in the only BLAS, whose transform is identity
+override HAS_FP16: bool = true;
+override HAS_ALPHA: bool = true; // false: every triangle counts as opaque
+override WHILE_WHILE: bool = false; // true: descend to a leaf before any lane tests triangles
+override RAY_MASK: u32 = 255u;
+override RAY_FLAGS: u32 = 0u; // bits of bvh.oracle.RayFlags
+override START_UNIT: u32 = 0u; // base of the container to start in, in 64-byte units
+override START_INSTANCE_UNIT: u32 = 0u; // with TWO_LEVEL false: the instance node of that BLAS
+
+const RAY_FORCE_OPAQUE: u32 = 1u;
+const RAY_FORCE_NON_OPAQUE: u32 = 2u;
+const RAY_CULL_BACK: u32 = 4u;
+const RAY_CULL_FRONT: u32 = 8u;
+
+const FAILED_STACK: u32 = 1u;
+const FAILED_NODE: u32 = 2u;
+const FAILED_STEPS: u32 = 4u;
+
+// Two stack values that no node has, both of type 7, so that they meet in one branch.
+const LEAVE_INSTANCE: u32 = 0xfffffff7u;
+const FINISHED: u32 = 0xffffffffu;
+const MAX_STEPS: u32 = 100000u; // bounds a dispatch on a corrupt buffer
+const NO_KEY: u32 = 0xffffffffu;
+
+struct TraceResult {
+    hit: Hit,
+    failed: u32,
+}
+
+struct Weights {
+    u: f32,
+    v: f32,
+}
+
+fn load_f(at: u32) -> vec4f {
+    return bitcast<vec4f>(bvh[at]);
+}
+
+// Entry distances are not negative, so their bits order like numbers. The two lowest bits carry
+// the slot: the nearest child is one `min` away and needs no pointer swaps.
+fn child_key(entry: f32, hit: bool, child: u32, slot: u32) -> u32 {
+    let distance = select(0u, bitcast<u32>(entry) & 0xfffffffcu, SORT);
+    return select(NO_KEY, distance | slot, hit && child != INVALID_POINTER);
+}
+
+fn is_box(node: u32) -> bool {
+    let kind = node & 7u;
+    return kind == NODE_BOX_FP32 || (HAS_FP16 && kind == NODE_BOX_FP16);
+}
+
+// The four boxes of the node at vec4 index `at`.
+fn test_box_node(ray: BoxRay, t_min: f32, t_max: f32, at: u32, fp16: bool) -> BoxHits {
+    if (HAS_FP16 && fp16) {
+        let a = bvh[at + 1u];
+        let b = bvh[at + 2u];
+        let c = bvh[at + 3u];
+        // Three words a child: xy of min, then z of min and x of max, then yz of max.
+        let xy0 = unpack2x16float(a.x);
+        let xy1 = unpack2x16float(a.w);
+        let xy2 = unpack2x16float(b.z);
+        let xy3 = unpack2x16float(c.y);
+        let zx0 = unpack2x16float(a.y);
+        let zx1 = unpack2x16float(b.x);
+        let zx2 = unpack2x16float(b.w);
+        let zx3 = unpack2x16float(c.z);
+        let yz0 = unpack2x16float(a.z);
+        let yz1 = unpack2x16float(b.y);
+        let yz2 = unpack2x16float(c.x);
+        let yz3 = unpack2x16float(c.w);
+        return test_boxes(ray, t_min, t_max,
+            vec4f(xy0.x, xy1.x, xy2.x, xy3.x), vec4f(xy0.y, xy1.y, xy2.y, xy3.y),
+            vec4f(zx0.x, zx1.x, zx2.x, zx3.x), vec4f(zx0.y, zx1.y, zx2.y, zx3.y),
+            vec4f(yz0.x, yz1.x, yz2.x, yz3.x), vec4f(yz0.y, yz1.y, yz2.y, yz3.y));
+    }
+    let a = load_f(at + 1u);
+    let b = load_f(at + 2u);
+    let c = load_f(at + 3u);
+    let d = load_f(at + 4u);
+    let e = load_f(at + 5u);
+    let f = load_f(at + 6u);
+    // Six words a child: child 0 is a and b.xy, child 1 b.zw and c, child 2 d and e.xy, ...
+    return test_boxes(ray, t_min, t_max,
+        vec4f(a.x, b.z, d.x, e.z), vec4f(a.y, b.w, d.y, e.w), vec4f(a.z, c.x, d.z, f.x),
+        vec4f(a.w, c.y, d.w, f.y), vec4f(b.x, c.z, e.x, f.z), vec4f(b.y, c.w, e.y, f.w));
+}
+
+// Slot weights -> weights of the original triangle's vertices 1 and 2, by the block's flag byte.
+fn original_weights(flags: u32, triangle: u32, w1: f32, w2: f32) -> Weights {
+    let sources = flags >> (8u * triangle);
+    let i = sources & 3u;
+    let j = (sources >> 2u) & 3u;
+    let w0 = 1.0 - w1 - w2;
+    return Weights(select(select(w0, w1, i == 1u), w2, i == 2u),
+                   select(select(w0, w1, j == 1u), w2, j == 2u));
+}
+
+// Whether a geometric hit counts: facing and opacity, flags from strongest to weakest: the ray's,
+// the instance's, the geometry's.
+fn consider(hit: TriangleHit, block: u32, triangle: u32, instance_unit: u32) -> bool {
+    count_triangle(hit.hit);
+    if (!hit.hit) { return false; }
+    if (!HAS_ALPHA && (RAY_FLAGS & (RAY_CULL_BACK | RAY_CULL_FRONT)) == 0u) { return true; }
+    let instance = bvh[instance_unit << 2u];
+    let flags = instance.w;
+    if ((RAY_FLAGS & (RAY_CULL_BACK | RAY_CULL_FRONT)) != 0u
+            && (flags & INSTANCE_DISABLE_FACING_CULL) == 0u) {
+        let front = hit.front != ((flags & INSTANCE_FLIP_FACING) != 0u);
+        if ((RAY_FLAGS & select(RAY_CULL_BACK, RAY_CULL_FRONT, front)) != 0u) { return false; }
+    }
+    if (!HAS_ALPHA) { return true; }
+    let tail = bvh[(block << 2u) + 3u];
+    var opaque = (tail.x & GEOMETRY_OPAQUE) != 0u || (flags & INSTANCE_FORCE_OPAQUE) != 0u;
+    if ((flags & INSTANCE_NO_FORCE_NON_OPAQUE) == 0u) { opaque = false; }
+    if ((RAY_FLAGS & RAY_FORCE_OPAQUE) != 0u) { opaque = true; }
+    if ((RAY_FLAGS & RAY_FORCE_NON_OPAQUE) != 0u) { opaque = false; }
+    if (opaque) { return true; }
+    count_any_hit();
+    let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);
+    let object = (flags & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK);
+    return accept_candidate(object, select(tail.y, tail.z, triangle == 1u), weights.u, weights.v);
+}
+
+fn trace(ray: Ray, zero: u32) -> TraceResult {
+    var result = TraceResult(Hit(ray.t_max, 0.0, 0.0, MISS, MISS, MISS), 0u);
+    let t_min = max(ray.t_min, 0.0); // also what makes entry distances comparable as integers
+    var best = TriangleHit(ray.t_max, 0.0, 0.0, false, false);
+    var best_triangle = 0u; // block << 1 | triangle, the block in 64-byte units of the buffer
+    var best_instance = 0u;
+
+    var unit_base = START_UNIT;
+    var instance_unit = START_INSTANCE_UNIT; // 0 (the header) while in the TLAS
+    var box_ray = prepare_box_ray(ray.origin, ray.direction);
+    var triangle_ray = prepare_triangle_ray(ray.origin, ray.direction, zero);
+
+    var stack: array<u32, STACK_SIZE>;
+    stack[0] = FINISHED;
+    var top = 1u; // entries in use
+    var node = ROOT_POINTER;
+    var steps = 0u;
+    if (!TWO_LEVEL) { count_enter_instance(START_INSTANCE_UNIT); }
+
+    loop {
+        loop {
+            if (!is_box(node)) { break; }
+            steps += 1u;
+            let at = (unit_base + (node >> 3u)) << 2u;
+            let children = bvh[at];
+            let boxes = test_box_node(box_ray, t_min, best.t, at, (node & 7u) == NODE_BOX_FP16);
+            let k0 = child_key(boxes.entry.x, boxes.hit.x, children.x, 0u);
+            let k1 = child_key(boxes.entry.y, boxes.hit.y, children.y, 1u);
+            let k2 = child_key(boxes.entry.z, boxes.hit.z, children.z, 2u);
+            let k3 = child_key(boxes.entry.w, boxes.hit.w, children.w, 3u);
+            let nearest = min(min(k0, k1), min(k2, k3));
+            count_box_node(children, vec4<u32>(k0, k1, k2, k3) != vec4<u32>(NO_KEY));
+            if (nearest == NO_KEY) {
+                top -= 1u;
+                node = stack[top];
+            } else if (top + 3u > STACK_SIZE) {
+                result.failed |= FAILED_STACK;
+                node = FINISHED;
+            } else {
+                if (k0 != NO_KEY && k0 != nearest) { stack[top] = children.x; top += 1u; }
+                if (k1 != NO_KEY && k1 != nearest) { stack[top] = children.y; top += 1u; }
+                if (k2 != NO_KEY && k2 != nearest) { stack[top] = children.z; top += 1u; }
+                if (k3 != NO_KEY && k3 != nearest) { stack[top] = children.w; top += 1u; }
+                let slot = nearest & 3u;
+                node = select(select(children.x, children.y, slot == 1u),
+                              select(children.z, children.w, slot == 3u), slot >= 2u);
+                count_stack(top - 1u);
+            }
+            if (!WHILE_WHILE) { break; }
+        }
+
+        let kind = node & 7u;
+        if (kind <= NODE_TRIANGLE_1) {
+            let block = unit_base + (node >> 3u);
+            let at = block << 2u;
+            let w0 = load_f(at);
+            let w1 = load_f(at + 1u);
+            let w2 = load_f(at + 2u);
+            let a = project(triangle_ray, w0.xyz);
+            let b = project(triangle_ray, vec3f(w0.w, w1.xy));
+            let c = project(triangle_ray, vec3f(w1.zw, w2.x));
+            let shared_edge = edge(c, b, zero);
+            let first = test_projected(triangle_ray, t_min, best.t, a, b, c,
+                shared_edge, edge(a, c, zero), edge(b, a, zero));
+            var accepted = consider(first, block, 0u, instance_unit);
+            if (accepted) {
+                best = first;
+                best_triangle = block << 1u;
+                best_instance = instance_unit;
+            }
+            if (kind == NODE_TRIANGLE_1) {
+                let d = project(triangle_ray, w2.yzw);
+                let second = test_projected(triangle_ray, t_min, best.t, b, d, c,
+                    edge(c, d, zero), -shared_edge, edge(d, b, zero));
+                if (consider(second, block, 1u, instance_unit)) {
+                    best = second;
+                    best_triangle = (block << 1u) | 1u;
+                    best_instance = instance_unit;
+                    accepted = true;
+                }
+            }
+            if (ANY_HIT && accepted) { break; }
+            top -= 1u;
+            node = stack[top];
+        } else if (TWO_LEVEL && kind == NODE_INSTANCE) {
+            let at = (node >> 3u) << 2u; // instances live in the TLAS, whose base is 0
+            let head = bvh[at];
+            if (((head.z >> INSTANCE_MASK_SHIFT) & RAY_MASK) == 0u) {
+                top -= 1u;
+                node = stack[top];
+            } else if (top >= STACK_SIZE) {
+                result.failed |= FAILED_STACK;
+                break;
+            } else {
+                let x = load_f(at + 1u);
+                let y = load_f(at + 2u);
+                let z = load_f(at + 3u);
+                let o = vec4f(ray.origin, 1.0);
+                let d = ray.direction;
+                let origin = vec3f(dot(x, o), dot(y, o), dot(z, o));
+                let direction = vec3f(dot(x.xyz, d), dot(y.xyz, d), dot(z.xyz, d));
+                box_ray = prepare_box_ray(origin, direction);
+                triangle_ray = prepare_triangle_ray(origin, direction, zero);
+                unit_base = bvh[at + 4u].y;
+                instance_unit = node >> 3u;
+                count_enter_instance(instance_unit);
+                stack[top] = LEAVE_INSTANCE;
+                top += 1u;
+                node = ROOT_POINTER;
+            }
+        } else if (TWO_LEVEL && node == LEAVE_INSTANCE) {
+            box_ray = prepare_box_ray(ray.origin, ray.direction);
+            triangle_ray = prepare_triangle_ray(ray.origin, ray.direction, zero);
+            unit_base = 0u;
+            instance_unit = 0u;
+            count_leave_instance();
+            top -= 1u;
+            node = stack[top];
+        } else if (node == FINISHED) {
+            break;
+        } else if (!is_box(node)) {
+            result.failed |= FAILED_NODE;
+            break;
+        }
+        if (steps > MAX_STEPS) {
+            result.failed |= FAILED_STEPS;
+            break;
+        }
+    }
+    count_leave_instance();
+
+    if (best.hit) {
+        let tail = bvh[((best_triangle >> 1u) << 2u) + 3u];
+        let weights = original_weights(tail.w, best_triangle & 1u, best.w1, best.w2);
+        let at = best_instance << 2u;
+        result.hit = Hit(best.t, weights.u, weights.v,
+            (bvh[at].w & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK),
+            select(tail.y, tail.z, (best_triangle & 1u) == 1u), bvh[at + 4u].x);
+    }
+    return result;
+}
