@@ -1,0 +1,90 @@
+"""A scene file to a Scene: GLB, glTF, OBJ, PLY and STL, and one clear line for every bad one.
+
+Owns what all formats share: reading the bytes, dropping triangles that are not finite, refusing
+empty files, the checksum, the default view. What a format holds is read in gltf.py and
+polygon_files.py. Exactly degenerate triangles stay: the BVH builder drops and counts them.
+"""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.gpu.errors import UserError
+from engine.scene.default_view import with_default_view
+from engine.scene.gltf import import_gltf
+from engine.scene.mesh import Mesh
+from engine.scene.polygon_files import import_polygons
+from engine.scene.scene import Parts, Scene
+
+IMPORTERS = {
+    ".glb": import_gltf,
+    ".gltf": import_gltf,
+    ".obj": import_polygons,
+    ".ply": import_polygons,
+    ".stl": import_polygons,
+}
+
+
+def load_scene(path: str | Path) -> Scene:
+    """Load a scene file. UserError, with one line, for anything that gives no triangle."""
+    path = Path(path)
+    importer = IMPORTERS.get(path.suffix.lower())
+    data = _read(path)
+    if importer is None:
+        known = " ".join(IMPORTERS)
+        raise UserError(f"{path}: not a scene file that is known here ({known})")
+    if not data:
+        raise UserError(f"{path}: the file is empty")
+    parts, referred = importer(path, data)
+    parts = _drop_nonfinite(parts, path)
+    digest = hashlib.sha256(data)
+    for other in referred:
+        digest.update(other)
+    return with_default_view(parts, path.stem, digest.hexdigest())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file") from error
+    except IsADirectoryError as error:
+        raise UserError(f"{path}: is a directory, not a scene file") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{path}: cannot be read ({reason})") from error
+
+
+def _drop_nonfinite(parts: Parts, path: Path) -> Parts:
+    """Without the triangles that use a NaN or infinite vertex; meshes keep their place."""
+    if not any(len(parts.meshes[instance.mesh].triangles) for instance in parts.instances):
+        raise UserError(f"{path}: has no triangles")
+    meshes: list[Mesh] = []
+    dropped = 0
+    for mesh in parts.meshes:
+        if np.isfinite(mesh.positions).all():
+            meshes.append(mesh)
+            continue
+        finite = np.isfinite(mesh.positions).all(axis=1)
+        kept = mesh.triangles[finite[mesh.triangles].all(axis=1)]
+        dropped += len(mesh.triangles) - len(kept)
+        # compacted, so that no buffer ever holds the bad vertices
+        used, flat = np.unique(kept, return_inverse=True)
+        meshes.append(
+            replace(
+                mesh,
+                positions=mesh.positions[used],
+                normals=mesh.normals[used],
+                uvs=mesh.uvs[used],
+                colors=mesh.colors[used],
+                triangles=flat.astype(np.uint32).reshape(-1, 3),
+            )
+        )
+    if not any(len(meshes[instance.mesh].triangles) for instance in parts.instances):
+        raise UserError(f"{path}: all {dropped} triangles have NaN or infinite vertices")
+    if not dropped:
+        return replace(parts, meshes=tuple(meshes))
+    note = f"skipped {dropped} triangles with NaN or infinite vertices"
+    return replace(parts, meshes=tuple(meshes), notes=(*parts.notes, note))
