@@ -124,3 +124,39 @@ def check_tree(tree: Tree, primitive_bounds: Bounds) -> list[str]:
     for node in np.flatnonzero(low | high)[:8]:
         faults.append(f"node {node} does not enclose its children")
     return faults
+
+
+def depth_first(children: I32) -> tuple[I64, I64]:
+    """Ranks of a preorder walk that visits slots in order: `[inner]` rank of every inner node
+    among inner nodes, `[primitive]` rank of every leaf among leaves (indexed by primitive, which
+    must be 0..leaves-1)."""
+    count = len(children)
+    levels = tree_levels(children)
+    is_leaf = leaf_slots(children)
+    # Subtree sizes from the deepest level up, then positions from the root down.
+    inner_below = np.ones(count, np.int64)
+    leaf_below = np.zeros(count, np.int64)
+    slot_inner = np.zeros(children.shape, np.int64)
+    slot_leaf = is_leaf.astype(np.int64)
+    for level in reversed(levels):
+        slots = children[level]
+        inner = slots >= 0
+        slot_inner[level] = np.where(inner, inner_below[np.maximum(slots, 0)], 0)
+        slot_leaf[level] += np.where(inner, leaf_below[np.maximum(slots, 0)], 0)
+        inner_below[level] += slot_inner[level].sum(axis=1)
+        leaf_below[level] = slot_leaf[level].sum(axis=1)
+    inner_rank = np.zeros(count, np.int64)
+    leaf_start = np.zeros(count, np.int64)
+    leaf_rank = np.zeros(int(is_leaf.sum()), np.int64)
+    inner_before = np.cumsum(slot_inner, axis=1) - slot_inner
+    leaf_before = np.cumsum(slot_leaf, axis=1) - slot_leaf
+    for level in levels:
+        slots = children[level]
+        inner = slots >= 0
+        inner_at = inner_rank[level][:, None] + 1 + inner_before[level]
+        leaf_at = leaf_start[level][:, None] + leaf_before[level]
+        inner_rank[slots[inner]] = inner_at[inner]
+        leaf_start[slots[inner]] = leaf_at[inner]
+        leaf = is_leaf[level]
+        leaf_rank[~slots[leaf]] = leaf_at[leaf]
+    return inner_rank, leaf_rank

@@ -1,0 +1,1 @@
+"""Passes that take a neutral tree and return a better or wider one."""
