@@ -33,7 +33,11 @@ def closest(triangles: ArrayLike, rays: NDArray[Any]) -> BruteHits:
     corners = np.asarray(triangles, np.float64).reshape(-1, 3, 3)
     n, m = len(rays), len(corners)
     hits = BruteHits(
-        np.full(n, np.inf), np.zeros(n), np.zeros(n), np.full(n, -1, np.int64), np.zeros(n, np.int64)
+        np.full(n, np.inf),
+        np.zeros(n),
+        np.zeros(n),
+        np.full(n, -1, np.int64),
+        np.zeros(n, np.int64),
     )
     if not m or not n:
         return hits

@@ -98,7 +98,7 @@ class Walk:
         self.world_origin = np.ascontiguousarray(rays["origin"].T)
         self.world_direction = flush_components(np.ascontiguousarray(rays["direction"].T))
         self.t_min = np.ascontiguousarray(rays["t_min"])
-        self.t_limit = np.ascontiguousarray(rays["t_max"])  # shrinks to the best hit
+        self.t_limit = rays["t_max"].copy()  # shrinks to the best hit
         # The ray in the space of the container it is in, and the same with rotated components.
         self.origin, self.inverse = np.empty((3, n), np.float32), np.empty((3, n), np.float32)
         self.rotated = np.empty((2, 3, n), np.float32)
@@ -401,4 +401,3 @@ class Walk:
             self.out[name][lanes] = value
         if self.options.any_hit and not self.options.count_all:
             self.alive[lanes] = False
-
