@@ -50,8 +50,9 @@ I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 # `auto` stores a node as FP16 when rounding its children's boxes outward adds at most this much
-# to their summed area: a sixteenth more false visits against half the bytes.
-AUTO_INFLATION = 1.0 / 16.0
+# to their summed area: a quarter more visits below it, at worst, against half its bytes. Nodes
+# far from the origin or smaller than the spacing of halves there stay FP32.
+AUTO_INFLATION = 0.25
 # Blocks a chunk: bounds the scratch memory of a large mesh.
 _CHUNK = 1 << 17
 
