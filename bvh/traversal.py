@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh import layout
+from bvh.candidates import read_candidates
+from bvh.instance_entry import enter_instances, passes_mask
 from bvh.ray_box import flush_components, intersect_boxes, invert_components
 from bvh.ray_triangle import AXIS_ORDER, dominant_axis, intersect_triangles
 from bvh.rays import MISS_ID, RayFlags, Rays, valid_rays
@@ -238,37 +240,23 @@ class Walk:
         self.pointer[lanes] = _POP
         if self.inside[lanes].any():
             raise UserError("the BVH nests an instance node in a BLAS; two levels are supported")
-        seen = self.words[address + layout.INSTANCE_CUSTOM_WORD] >> layout.INSTANCE_MASK_SHIFT
-        entered = np.flatnonzero(seen & np.uint32(self.options.mask))
+        entered = np.flatnonzero(passes_mask(self.words, address, self.options.mask))
         if not entered.size:
             return
-        lanes, address = lanes[entered], address[entered]
-        # All 64 bits of the root pointer count: a narrowed one would name another node.
-        low = self.words[address + layout.INSTANCE_BLAS_WORD].astype(np.uint64)
-        high = self.words[address + layout.INSTANCE_BLAS_WORD + 1].astype(np.uint64)
-        root = low | high << np.uint64(32)
-        base = self.words[address + layout.INSTANCE_BLAS_BASE_WORD].astype(np.uint64)
-        local = root - base * np.uint64(layout.UNIT_BYTES >> 3)
-        bad = (local >= np.uint64(layout.INVALID_POINTER)) | ((local & np.uint64(7)) > 5)
-        if bad.any():
-            name = f"0x{int(root[bad.argmax()]):016x}"
-            raise UserError(f"BLAS root pointer {name} names no node of the instance's BLAS")
-        matrix = self.floats.take(
-            address + layout.INSTANCE_WORLD_TO_OBJECT_WORD + np.arange(12)[:, None]
-        ).reshape(3, 4, lanes.size)
-        # The origin is a point, the direction a vector, and neither is renormalised: t keeps its
-        # unit across the instance.
-        x, y, z = self.world_origin[:, lanes]
-        origin = ((matrix[:, 0] * x + matrix[:, 1] * y) + matrix[:, 2] * z) + matrix[:, 3]
-        x, y, z = self.world_direction[:, lanes]
-        direction = (matrix[:, 0] * x + matrix[:, 1] * y) + matrix[:, 2] * z
-        self._set_ray(lanes, origin, direction)
-        self.base[lanes] = base.astype(np.int64) * layout.UNIT_WORDS
-        self.instance[lanes] = self.words[address + layout.INSTANCE_ID_WORD]
-        self.object_word[lanes] = self.words[address + layout.INSTANCE_OBJECT_WORD]
+        lanes = lanes[entered]
+        entry = enter_instances(
+            self.words,
+            address[entered],
+            self.world_origin[:, lanes],
+            self.world_direction[:, lanes],
+        )
+        self._set_ray(lanes, entry.origin, entry.direction)
+        self.base[lanes] = entry.base
+        self.instance[lanes] = entry.instance
+        self.object_word[lanes] = entry.object_word
         self.inside[lanes] = True
         self.floor[lanes] = self.height[lanes]
-        self.pointer[lanes] = local.astype(np.uint32)
+        self.pointer[lanes] = entry.root
         self.counters["instance_hits"][lanes] += np.uint32(1)
 
     def _leave_instances(self, lanes: Index) -> None:
@@ -318,77 +306,29 @@ class Walk:
         front: NDArray[np.bool_],
     ) -> None:
         """Culling, alpha test and commit of crossings inside the ray's interval."""
-        flag = self.words[address + layout.TRIANGLE_FLAGS_WORD] >> (8 * kind).astype(np.uint32)
-        i = (flag & layout.FLAG_I_MASK).astype(np.int64)
-        j = (flag >> layout.FLAG_J_SHIFT & layout.FLAG_I_MASK).astype(np.int64)
-        # Source 3 names no slot: weight 0, as the emitter returns.
-        padded = np.concatenate([weights, np.zeros((1, lanes.size), np.float32)])
-        column = np.arange(lanes.size)
-        u, v = padded[i, column], padded[j, column]
-        front = front ^ ((j - i) % 3 == 2)  # an odd order of slots reverses the winding
-
-        # Blocks that use the fifth vertex have no room for ids (ledger section 2): geometry 0,
-        # opaque, the type as primitive.
-        fan = kind > layout.NODE_TRIANGLE_1
-        tail = self.words[address + layout.TRIANGLE_GEOMETRY_WORD]
-        tail = np.where(fan, np.uint32(layout.GEOMETRY_OPAQUE), tail)
-        primitive = self.words[address + layout.TRIANGLE_PRIMITIVE_0_WORD + np.minimum(kind, 1)]
-        primitive = np.where(fan, kind.astype(np.uint32), primitive)
-        word = self.object_word[lanes]
-        opaque = self._opacity(tail, word)
-        keep = ~self._culled(front, opaque, word)
-        object_index = (word & layout.INSTANCE_INDEX_MASK) + (tail & layout.GEOMETRY_INDEX_MASK)
+        options = self.options
+        found = read_candidates(
+            self.words, address, kind, weights, front, self.object_word[lanes], options.flags
+        )
+        keep = ~found.culled
         self.counters["triangle_hits"][lanes[keep]] += np.uint32(1)
-        if self.options.accept is not None:
-            asked = np.flatnonzero(keep & ~opaque)
+        if options.accept is not None:
+            asked = np.flatnonzero(keep & ~found.opaque)
             if asked.size:
                 self.counters["any_hits"][lanes[asked]] += np.uint32(1)
-                keep[asked] = self.options.accept(
-                    object_index[asked], primitive[asked], u[asked], v[asked]
+                keep[asked] = options.accept(
+                    found.object[asked], found.primitive[asked], found.u[asked], found.v[asked]
                 )
-        self._commit(
-            lanes[keep],
-            {
-                "t": t[keep],
-                "u": u[keep],
-                "v": v[keep],
-                "object": object_index[keep],
-                "primitive": primitive[keep],
-                "instance": self.instance[lanes[keep]],
-                "pointer": ((address >> 1) | kind)[keep].astype(np.uint32),
-            },
-        )
-
-    def _opacity(self, geometry_word: U32, object_word: U32) -> NDArray[np.bool_]:
-        """Ray flags beat the instance's, which beat the geometry's; non-opaque wins a draw."""
-        flags = self.options.flags
-        if flags & RayFlags.NON_OPAQUE:
-            return np.zeros(len(geometry_word), np.bool_)
-        if flags & RayFlags.OPAQUE:
-            return np.ones(len(geometry_word), np.bool_)
-        own = (geometry_word & np.uint32(layout.GEOMETRY_OPAQUE)) != 0
-        forced = (object_word & np.uint32(layout.INSTANCE_FORCE_OPAQUE)) != 0
-        allowed = (object_word & np.uint32(layout.INSTANCE_NO_FORCE_NON_OPAQUE)) != 0
-        return np.asarray((own | forced) & allowed)
-
-    def _culled(
-        self, front: NDArray[np.bool_], opaque: NDArray[np.bool_], object_word: U32
-    ) -> NDArray[np.bool_]:
-        flags = self.options.flags
-        culled = np.zeros(len(front), np.bool_)
-        if flags & RayFlags.CULL_OPAQUE:
-            culled |= opaque
-        if flags & RayFlags.CULL_NON_OPAQUE:
-            culled |= ~opaque
-        if flags & (RayFlags.CULL_BACK_FACING | RayFlags.CULL_FRONT_FACING):
-            seen = front ^ ((object_word & np.uint32(layout.INSTANCE_FLIP_FACING)) != 0)
-            facing = np.zeros(len(front), np.bool_)
-            if flags & RayFlags.CULL_BACK_FACING:
-                facing |= ~seen
-            if flags & RayFlags.CULL_FRONT_FACING:
-                facing |= seen
-            culled |= facing & ((object_word & np.uint32(layout.INSTANCE_DISABLE_FACING_CULL)) == 0)
-        return culled
+        hit = {
+            "t": t,
+            "u": found.u,
+            "v": found.v,
+            "object": found.object,
+            "primitive": found.primitive,
+            "instance": self.instance[lanes],
+            "pointer": ((address >> 1) | kind).astype(np.uint32),
+        }
+        self._commit(lanes[keep], {name: value[keep] for name, value in hit.items()})
 
     def _commit(self, lanes: Index, hit: dict[str, NDArray[Any]]) -> None:
         self.out["crossings"][lanes] += np.uint32(1)

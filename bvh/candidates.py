@@ -1,0 +1,100 @@
+"""What a triangle crossing means: original barycentrics, ids, opacity, facing.
+
+Reads the tail of triangle blocks and the flag bits of instance nodes for the oracle. Precedence of
+opacity: ray flags, then the instance's, then the geometry's; of two opposite flags on one level
+NON_OPAQUE wins. Facing is that of the original triangle's winding in object space; the instance's
+FLIP_FACING exchanges front and back, its DISABLE_FACING_CULL beats the ray's culling.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh import layout
+from bvh.rays import RayFlags
+
+U32 = NDArray[np.uint32]
+F32 = NDArray[np.float32]
+Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Crossings with what a hit reports, one entry each."""
+
+    u: F32  # weight of the original triangle's vertex 1
+    v: F32  # weight of its vertex 2
+    object: U32
+    primitive: U32
+    opaque: Flags
+    culled: Flags
+
+
+def read_candidates(
+    words: U32,
+    address: Index,
+    kind: Index,
+    weights: F32,
+    front: Flags,
+    object_word: U32,
+    flags: RayFlags,
+) -> Candidates:
+    """Crossings of the triangles of type `kind` in the blocks at word `address`.
+
+    `weights` [3, h] and `front` [h] belong to the slots in their order; `object_word` [h] is
+    INSTANCE_OBJECT_WORD of the instance each ray is in.
+    """
+    flag = words[address + layout.TRIANGLE_FLAGS_WORD] >> (8 * kind).astype(np.uint32)
+    i = (flag & layout.FLAG_I_MASK).astype(np.int64)
+    j = (flag >> layout.FLAG_J_SHIFT & layout.FLAG_I_MASK).astype(np.int64)
+    # Source 3 names no slot: weight 0, as the emitter returns.
+    padded = np.concatenate([weights, np.zeros((1, kind.size), np.float32)])
+    column = np.arange(kind.size)
+    # Blocks that use the fifth vertex have no room for ids: geometry 0, opaque, the type as
+    # primitive (they come from hand-made bytes only).
+    fan = kind > layout.NODE_TRIANGLE_1
+    tail = words[address + layout.TRIANGLE_GEOMETRY_WORD]
+    tail = np.where(fan, np.uint32(layout.GEOMETRY_OPAQUE), tail)
+    primitive = words[address + layout.TRIANGLE_PRIMITIVE_0_WORD + np.minimum(kind, 1)]
+    opaque = is_opaque(flags, tail, object_word)
+    return Candidates(
+        u=padded[i, column],
+        v=padded[j, column],
+        object=(object_word & layout.INSTANCE_INDEX_MASK) + (tail & layout.GEOMETRY_INDEX_MASK),
+        primitive=np.where(fan, kind.astype(np.uint32), primitive),
+        opaque=opaque,
+        # An odd order of slots reverses the winding.
+        culled=is_culled(flags, front ^ ((j - i) % 3 == 2), opaque, object_word),
+    )
+
+
+def is_opaque(flags: RayFlags, geometry_word: U32, object_word: U32) -> Flags:
+    """Whether each candidate skips the alpha test."""
+    if flags & RayFlags.NON_OPAQUE:
+        return np.zeros(len(geometry_word), np.bool_)
+    if flags & RayFlags.OPAQUE:
+        return np.ones(len(geometry_word), np.bool_)
+    own = (geometry_word & np.uint32(layout.GEOMETRY_OPAQUE)) != 0
+    forced = (object_word & np.uint32(layout.INSTANCE_FORCE_OPAQUE)) != 0
+    allowed = (object_word & np.uint32(layout.INSTANCE_NO_FORCE_NON_OPAQUE)) != 0
+    return np.asarray((own | forced) & allowed)
+
+
+def is_culled(flags: RayFlags, front: Flags, opaque: Flags, object_word: U32) -> Flags:
+    """Whether the ray's flags drop each candidate."""
+    culled = np.zeros(len(front), np.bool_)
+    if flags & RayFlags.CULL_OPAQUE:
+        culled |= opaque
+    if flags & RayFlags.CULL_NON_OPAQUE:
+        culled |= ~opaque
+    if flags & (RayFlags.CULL_BACK_FACING | RayFlags.CULL_FRONT_FACING):
+        seen = front ^ ((object_word & np.uint32(layout.INSTANCE_FLIP_FACING)) != 0)
+        facing = np.zeros(len(front), np.bool_)
+        if flags & RayFlags.CULL_BACK_FACING:
+            facing |= ~seen
+        if flags & RayFlags.CULL_FRONT_FACING:
+            facing |= seen
+        culled |= facing & ((object_word & np.uint32(layout.INSTANCE_DISABLE_FACING_CULL)) == 0)
+    return culled
