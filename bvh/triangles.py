@@ -40,7 +40,7 @@ def is_degenerate(positions: F32) -> NDArray[np.bool_]:
 
 def keep_usable(positions: F32, geometry: U32, primitive: U32) -> TriangleSet:
     """Drops triangles with a NaN or infinite coordinate and degenerate ones, counting both."""
-    finite = np.isfinite(positions).all(axis=(1, 2))
+    finite = np.asarray(np.isfinite(positions).all(axis=(1, 2)))
     degenerate = is_degenerate(positions) & finite
     keep = finite & ~degenerate
     if keep.all():

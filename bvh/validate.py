@@ -126,7 +126,7 @@ def _check_blas(c: Container) -> F32:
         blocks = blocks.copy()
         blocks[:, TRIANGLE_FLAGS_WORD] = flags
     rows = decode_triangles(blocks, types)
-    finite = np.isfinite(rows.positions).all(axis=(1, 2))
+    finite = np.asarray(np.isfinite(rows.positions).all(axis=(1, 2)))
     for i in np.flatnonzero(~finite)[:PER_CHECK]:
         c.leaf_fault("vertex is not finite", int(rows.block[i]), int(types[rows.block[i]]))
     if len(finite) != header.primitive_count:

@@ -164,7 +164,15 @@ def walk(c: Container) -> Nodes:
         used += len(unit)
     for at in np.flatnonzero(~linked & (c.parents != INVALID_POINTER))[:PER_CHECK]:
         c.fault(f"parent link 0x{c.parents[at]:x} at a unit where no node starts", int(at), 4)
-    return Nodes(*(np.concatenate(x) for x in zip(*parts, strict=True)), levels)
+    units, kinds, pointer_rows, box_rows, child_rows = zip(*parts, strict=True)
+    return Nodes(
+        np.concatenate(units),
+        np.concatenate(kinds),
+        np.concatenate(pointer_rows),
+        np.concatenate(box_rows),
+        np.concatenate(child_rows),
+        levels,
+    )
 
 
 def _report_slots(

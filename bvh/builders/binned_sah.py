@@ -238,9 +238,9 @@ def _halve(work: _Work, nodes: Mask, scale: F32, go_left: Mask) -> None:
 def _partition(work: _Work, go_left: Mask) -> tuple[_Work, I64]:
     """Stable partition inside every node."""
     start, count = work.start, work.count
-    before = np.cumsum(go_left) - go_left  # lefts before this primitive, over all nodes
+    before: I64 = np.cumsum(go_left) - go_left  # lefts before this primitive, over all nodes
     left_count = np.add.reduceat(go_left, start, dtype=np.int64)
-    lefts_before_node = np.repeat(before[start], count)
+    lefts_before_node: I64 = np.repeat(before[start], count)
     index = np.arange(len(go_left))
     rank_left = before - lefts_before_node
     node_start = np.repeat(start, count)

@@ -9,6 +9,8 @@ the dynamic programme of Ylitie, Karras and Laine 2017, section 3.1, level by le
 Children keep the binary tree's left-to-right order: an opened child is replaced in place.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -107,14 +109,14 @@ def _best_slots(children: I32, left_share: NDArray[np.int8], nodes: I64) -> I32:
     return slots
 
 
-def _build_wide(tree: Tree, choose: "object") -> Tree:
+def _build_wide(tree: Tree, choose: Callable[[I64], I32]) -> Tree:
     """Wide nodes level by level from the root; `choose(binary nodes)` gives their slots."""
     level = np.zeros(1, np.int64)
     rows: list[I32] = []
     binary: list[I64] = []
     used = 1
     while len(level):
-        slots = choose(level)  # type: ignore[operator]
+        slots = choose(level)
         inner = slots >= 0
         below = slots[inner].astype(np.int64)
         slots[inner] = used + np.arange(len(below))
