@@ -37,7 +37,7 @@ The file is an uncompressed `.npz`, read without pickle:
 | blas_bases | uint32 [b] | byte offset of each BLAS container |
 | blas_names | str [b] | |
 | blas_stats | str [b] | JSON object of BuildStats |
-| instance_blas, instance_mask, instance_first_object, instance_custom_index, instance_flags | uint32 [n] | |
+| instance_blas, _mask, _first_object, _custom_index, _flags | uint32 [n] | fields of BvhInstance |
 | instance_transforms | float64 [n, 4, 4] | object to world |
 | instance_names | str [n] | |
 | options | str | JSON object of BuildOptions |

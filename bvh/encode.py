@@ -254,5 +254,3 @@ def pack_blocks(
         out[pair, TRIANGLE_FLAGS_WORD] |= nibble[(4 - corner) % 3] << np.uint32(8)
     types = np.where(blocks.second >= 0, NODE_TRIANGLE_1, NODE_TRIANGLE_0).astype(np.uint8)
     return words, types
-
-

@@ -83,9 +83,7 @@ def pair_triangles(
     is_second[second // 3] = True
     lead = np.flatnonzero(~is_second).astype(np.int32)
     mate = partner[lead]
-    return Blocks(
-        lead, mate, corner[lead], np.where(mate >= 0, corner[mate], 0).astype(np.int32)
-    )
+    return Blocks(lead, mate, corner[lead], np.where(mate >= 0, corner[mate], 0).astype(np.int32))
 
 
 def _shared_edges(positions: F32, geometry: U32) -> tuple[I64, I64]:
