@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 # pyrender still reads the name that numpy 2 removed.
-np.infty = np.inf  # type: ignore[attr-defined]
+np.infty = np.inf  # type: ignore[attr-defined]  # noqa: NPY201
 
 # Infinity and NaN have to be asked for with np.errstate where they are meant.
 np.seterr(over="raise", invalid="raise", divide="raise", under="ignore")

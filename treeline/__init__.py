@@ -1,0 +1,114 @@
+"""Treeline from Python: `import treeline as tl`.
+
+    scene = tl.load("kitchen.glb")            # or tl.load() for the embedded hall
+    prepared = tl.build(scene, nodes="fp32")
+    picture = tl.render(prepared, 1280, 720)  # U8 [720, 1280, 3] sRGB
+    answer = tl.cast_rays(prepared, rays)     # rays float32 [n, 6]: origin, direction
+
+What a user can mend raises engine.gpu.errors.UserError or one of its kinds. Nothing heavy is
+imported before it is needed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from engine.gpu.device import Device
+    from engine.scene.scene import Scene
+    from passes.prepare import PreparedScene
+
+__all__ = ["build", "cast_rays", "load", "open_device", "render"]
+
+
+def load(path: str | Path | None = None) -> Scene:
+    """The scene in a .glb, .gltf, .obj, .ply or .stl file, or the embedded one."""
+    from treeline.scenes import load as load_scene
+
+    return load_scene(path)
+
+
+def open_device(adapter: str | None = None) -> Device:
+    """The best adapter, or the one whose name contains `adapter`. Raises AdapterError."""
+    from engine.gpu.device import open_device as open_named
+
+    return open_named(adapter)
+
+
+def build(
+    scene: Scene,
+    *,
+    builder: str = "sah",
+    nodes: str = "auto",
+    leaf: int = 2,
+    group: str = "static",
+) -> PreparedScene:
+    """The scene with its structures, ready to be rendered and traced. Options as in the
+    command line: `treeline build --help`."""
+    from bvh.build import BuildOptions
+    from passes.prepare import prepare
+
+    return prepare(scene, BuildOptions(builder=builder, nodes=nodes, leaf=leaf), group)
+
+
+def render(
+    prepared: PreparedScene,
+    width: int,
+    height: int,
+    *,
+    device: Device | None = None,
+    seed: int = 0,
+) -> NDArray[np.uint8]:
+    """The hybrid frame as sRGB [height, width, 3]."""
+    from passes.hybrid import FrameOptions, HybridFrame
+
+    frame = HybridFrame(device or open_device(), prepared, FrameOptions(width, height, seed=seed))
+    if frame.run(0).dropped:
+        frame.run(0)  # the queues have grown to what the first frame needed
+    return frame.image()
+
+
+def cast_rays(
+    prepared: PreparedScene,
+    rays: ArrayLike,
+    *,
+    device: Device | None = None,
+    any_hit: bool = False,
+) -> dict[str, NDArray[Any]]:
+    """The closest hit of each ray (or some hit, with `any_hit`), traced on the GPU.
+
+    `rays` is [n, 6] (origin, direction) or [n, 8] (origin, t_min, direction, t_max). Directions
+    are used as given, so t counts in their lengths. Every triangle is taken as opaque. Gives
+    `t_hit` [n] (inf on a miss), `uv` [n, 2], and `object_ids`, `primitive_ids`, `instance_ids`
+    [n] (0xffffffff on a miss). Raises ValueError for another shape.
+    """
+    from bvh.gpu.trace_rays import RayTracer, Variant
+    from bvh.rays import make_rays
+
+    given = np.asarray(rays, np.float32)
+    if given.ndim != 2 or given.shape[1] not in (6, 8):
+        raise ValueError(f"rays are [n, 6] or [n, 8], not {list(given.shape)}")
+    # A shader may assume that nothing is infinite: no end is the largest float32 there.
+    farthest = np.finfo(np.float32).max
+    if given.shape[1] == 6:
+        records = make_rays(given[:, :3], given[:, 3:], 0.0, farthest)
+    else:
+        t_max = np.minimum(given[:, 7], farthest)
+        records = make_rays(given[:, :3], given[:, 4:7], given[:, 3], t_max)
+    variant = Variant("cast_rays", any_hit=any_hit, has_alpha=False)
+    trace = RayTracer(device or open_device(), prepared.bvh.words, variant).trace(records)
+    if trace.failures:
+        raise RuntimeError("; ".join(trace.failures))
+    hits = trace.hits
+    miss = hits["object"] == 0xFFFFFFFF
+    return {
+        "t_hit": np.where(miss, np.float32(np.inf), hits["t"]),
+        "uv": np.stack([hits["u"], hits["v"]], axis=1),
+        "object_ids": hits["object"],
+        "primitive_ids": hits["primitive"],
+        "instance_ids": hits["instance"],
+    }

@@ -1,1 +1,74 @@
-def main() -> None: ...
+"""The command line `treeline`: one file a command, the shared options in options.py.
+
+Data goes to stdout, progress and notes to stderr. Exit codes: 0 ok, 1 a check failed, 2 a
+request that cannot be met, 3 no such adapter or no display, 130 after Ctrl-C.
+"""
+
+import signal
+import sys
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from treeline.cli.bench import trace
+from treeline.cli.build import build
+from treeline.cli.doctor import doctor
+from treeline.cli.example import triangle
+from treeline.cli.inspect import inspect
+from treeline.cli.rays import rays
+from treeline.cli.render import render
+from treeline.cli.report import report
+from treeline.cli.validate import validate
+from treeline.version import commit, version
+
+app = typer.Typer(
+    name="treeline",
+    help="A hybrid ray-traced frame over a guest-layout BVH, and what each ray type cost.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(help="Measure kernels.", no_args_is_help=True)
+example = typer.Typer(help="Small programs to learn from.", no_args_is_help=True)
+
+for name, function in {
+    "render": render,
+    "report": report,
+    "build": build,
+    "inspect": inspect,
+    "validate": validate,
+    "rays": rays,
+    "doctor": doctor,
+}.items():
+    app.command(name)(function)
+bench.command("trace")(trace)
+example.command("triangle")(triangle)
+app.add_typer(bench, name="bench")
+app.add_typer(example, name="example")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"treeline {version()} (commit {commit()})")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    # As an exception, so that temporary files are removed on the way out.
+    sys.exit(128 + number)
+
+
+def main() -> None:
+    """The entry point."""
+    signal.signal(signal.SIGTERM, _terminate)
+    app()

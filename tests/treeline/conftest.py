@@ -1,0 +1,196 @@
+"""A made-up measurement whose every number is known, for tests of what is made of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class FakeRays:
+    """RayStats with round numbers; the counters are None in timed runs."""
+
+    rays: int = 1000
+    hits: int = 750
+    misses: int = 250
+    nodes: int | None = None
+    nodes_hit: int | None = None
+    nodes_miss: int | None = None
+    nodes_p50: float | None = None
+    nodes_p95: float | None = None
+    nodes_max: int | None = None
+    box_tests: int | None = None
+    box_hits: int | None = None
+    triangle_tests: int | None = None
+    triangle_hits: int | None = None
+    instance_hits: int | None = None
+    any_hits: int | None = None
+    texture_fetches: int | None = None
+    stack_max: int | None = None
+    overflows: int | None = None
+    dropped: int = 0
+    payload_bytes: int = 32
+
+
+COUNTERS = dict(
+    nodes=20_000,
+    nodes_hit=15_750,
+    nodes_miss=4_250,
+    nodes_p50=18.0,
+    nodes_p95=41.0,
+    nodes_max=77,
+    box_tests=70_000,
+    box_hits=30_000,
+    triangle_tests=5_000,
+    triangle_hits=1_000,
+    instance_hits=2_000,
+    any_hits=0,
+    texture_fetches=1_500,
+    stack_max=9,
+    overflows=0,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FakeStats:
+    """FrameStats of a frame with four passes."""
+
+    passes: dict[str, float]
+    rays: dict[str, FakeRays]
+    frame_total_ms: float = 11.0
+    frame_gaps_ms: float = 1.0
+    cpu_ms: float = 0.5
+    objects: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    dropped: int = 0
+    valid: bool = True
+    upload_bytes: int = 256
+    readback_bytes: int = 4096
+    forced_waits: int = 2
+    compile_ms: float = 123.0
+    peak_scratch_bytes: int = 1 << 20
+    timing_source: str = "timestamp-query"
+
+
+def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:
+    """Times in proportion to pixels, so that the cost model is exact."""
+    scale = width * height / 1000
+    base = FakeRays(rays=int(1000 * scale), hits=int(750 * scale), misses=int(250 * scale))
+    if count:
+        base = replace(base, **COUNTERS)
+    objects = {
+        ("columns", "reflection"): {"nodes": 15_000, "triangle_tests": 4_000, "any_hits": 0},
+        ("floor", "reflection"): {"nodes": 5_000, "triangle_tests": 1_000, "any_hits": 0},
+        ("columns", "shadow"): {"nodes": 0, "triangle_tests": 0, "any_hits": 0},
+    }
+    return FakeStats(
+        passes={
+            "gbuffer": 2.0 * scale,
+            "traverse/reflection/0": 4.0 * scale,
+            "shade/reflection/0": 2.0 * scale,
+            "traverse/shadow/0": 1.0 * scale,
+            "composite": 1.0 * scale,
+        },
+        rays={"reflection": base, "shadow": replace(base, hits=0, misses=base.rays)},
+        frame_total_ms=11.0 * scale,
+        objects=objects if count else {},
+    )
+
+
+class FakeFrame:
+    """A HybridFrame that returns fake_stats; `hashes` gives each frame's hash in turn."""
+
+    alive = 0
+    most_alive = 0
+
+    def __init__(self, width: int, height: int, count: bool, result_hash: str = "h") -> None:
+        self.size, self.count, self.hash = (width, height), count, result_hash
+        FakeFrame.alive += 1
+        FakeFrame.most_alive = max(FakeFrame.most_alive, FakeFrame.alive)
+
+    def __del__(self) -> None:
+        FakeFrame.alive -= 1
+
+    def run(self, frame_index: int = 0) -> FakeStats:
+        return fake_stats(*self.size, self.count)
+
+    def image(self) -> Any:
+        return np.full((self.size[1], self.size[0], 3), 128, np.uint8)
+
+    def aov(self, name: str) -> Any:
+        return np.arange(self.size[0] * self.size[1]).reshape(self.size[1], self.size[0])
+
+    def result_hash(self) -> str:
+        return self.hash
+
+
+class Silent:
+    """Progress that nobody sees, with what began."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.advances = 0
+
+    def begin(self, text: str, total: int = 1) -> None:
+        self.texts.append(text)
+
+    def advance(self, detail: str = "") -> None:
+        self.advances += 1
+
+
+@pytest.fixture
+def fake_frame() -> type[FakeFrame]:
+    FakeFrame.alive = FakeFrame.most_alive = 0
+    return FakeFrame
+
+
+@pytest.fixture
+def make_stats() -> Callable[..., FakeStats]:
+    return fake_stats
+
+
+@pytest.fixture
+def silent() -> Silent:
+    return Silent()
+
+
+@pytest.fixture
+def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any], Any]:
+    """(report, measurement) of a fake frame of 50x20 pixels."""
+    from treeline.measure import measure
+    from treeline.report import Setting, make_report
+
+    measurement = measure(fake_frame, 50, 20, 4, 1, silent)
+    light = SimpleNamespace(
+        center=np.zeros(3), half_u=np.eye(3)[0], half_v=np.eye(3)[2], radiance=(1.0, 1.0, 1.0)
+    )
+    scene = SimpleNamespace(
+        sha256="ab" * 32,
+        triangle_count=12,
+        light=light,
+        light_source="default",
+        camera_source="file",
+        camera=SimpleNamespace(transform=np.eye(4)),
+        notes=("2 triangles skipped",),
+    )
+    info = SimpleNamespace(
+        adapter="llvmpipe", adapter_type="CPU", backend="Vulkan", driver="Mesa", is_cpu=True
+    )
+    device = SimpleNamespace(info=info, timing_source="timestamp-query")
+    options = SimpleNamespace(builder="sah", nodes="auto", leaf=2)
+    stats = {
+        "builder": "sah",
+        "triangles": 12,
+        "bytes": 4096,
+        "nodes_fp16": 3,
+        "nodes_fp32": 1,
+        "fill": 3.5,
+        "depth": 2,
+        "sah": 4.5,
+        "build_ms": 7.0,
+    }
+    bvh = SimpleNamespace(blas_names=("static",), blas_stats=(stats,))
+    setting = Setting(scene, "box.glb", device, options, "static", 0)
+    return make_report(setting, bvh, measurement), measurement

@@ -1,0 +1,95 @@
+"""Files and folders appear whole or not at all."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from engine.gpu.errors import UserError
+from treeline.outputs import whole_file, whole_folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_a_file_appears_with_its_folders(tmp_path: Path) -> None:
+    target = tmp_path / "a" / "b" / "picture.png"
+    with whole_file(target) as path:
+        assert path.suffix == ".png"
+        path.write_text("new")
+        assert not target.exists() and not target.parent.exists()
+    assert target.read_text() == "new"
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_interrupted_file_leaves_the_old_one(tmp_path: Path, error: type[BaseException]) -> None:
+    target = tmp_path / "f.npz"
+    target.write_text("old")
+    with pytest.raises(error), whole_file(target) as path:
+        path.write_text("half")
+        raise error
+    assert target.read_text() == "old"
+    assert names(tmp_path) == ["f.npz"]
+
+
+def test_a_folder_is_merged_into_an_older_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("keep")
+    (out / "report.json").write_text("old")
+    with whole_folder(out) as folder:
+        (folder / "report.json").write_text("new")
+        assert (out / "report.json").read_text() == "old"
+    assert (out / "report.json").read_text() == "new"
+    assert names(out) == ["mine.txt", "report.json"]
+
+
+def test_an_interrupted_folder_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), whole_folder(tmp_path / "x" / "out") as folder:
+        (folder / "report.json").write_text("half")
+        raise KeyboardInterrupt
+    assert names(tmp_path) == []
+
+
+def test_a_signal_during_the_renames_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = os.replace
+
+    def interrupted(source: Path, target: Path) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt), whole_folder(tmp_path / "out") as folder:
+        (folder / "a").write_text("a")
+        (folder / "b").write_text("b")
+    assert names(tmp_path / "out") == ["a", "b"]
+
+
+def test_places_that_cannot_be_written_are_refused_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for target in (file / "f.png", file / "deep" / "f.png", Path("/proc/nowhere/f.png")):
+        with pytest.raises(UserError, match="cannot write"), whole_file(target):
+            pytest.fail("the work must not start")
+    with pytest.raises(UserError, match="is a folder"), whole_file(tmp_path):
+        pytest.fail("the work must not start")
+    with pytest.raises(UserError, match="is a file"), whole_folder(file):
+        pytest.fail("the work must not start")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    with pytest.raises(UserError, match="cannot write"), whole_folder(locked / "out"):
+        pytest.fail("the work must not start")
+
+
+def test_a_unicode_path(tmp_path: Path) -> None:
+    target = tmp_path / "Küche 図" / "Bild ü.png"
+    with whole_file(target) as path:
+        path.write_text("x")
+    assert target.exists()

@@ -1,0 +1,69 @@
+"""`treeline bench trace`: Mrays/s of saved ray sets, by kernel variant."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.gpu.errors import CheckFailed, UserError
+from treeline.cli.console import emit_json, note, print_table, steps
+from treeline.cli.options import Common, with_common
+
+GPU_REPEATS, CPU_REPEATS = 50, 5
+
+
+@with_common
+def trace(
+    common: Common,
+    rays: Annotated[list[Path], typer.Option(help="A ray set from `treeline rays`; repeatable.")],
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Dispatches. Default 50; 5 on a CPU adapter.")
+    ] = None,
+    warmup: Annotated[int, typer.Option(min=0, help="Dispatches before them.")] = 2,
+) -> None:
+    """Time the traversal kernel on ray sets and check every hit against the oracle's."""
+    from bvh.raysets import load
+    from treeline import structures
+    from treeline.bench_trace import bench, trace_row
+    from treeline.report import plain, structure_context
+    from treeline.report_table import make_table, number, timing_label
+
+    loaded = [(path.stem, load(path)) for path in rays]
+    with steps(common.quiet) as progress:
+        device = common.open_device()
+        progress.begin("loading and building")
+        scene = common.load_scene()
+        for path, (_, rayset) in zip(rays, loaded, strict=True):
+            if rayset.scene_sha256 not in ("", scene.sha256):
+                raise UserError(f"{path} was made from another scene file than {scene.name}")
+        options = common.build_options()
+        bvh = structures.build(scene, options, common.group)
+        if repeats is None:
+            repeats = CPU_REPEATS if device.info.is_cpu else GPU_REPEATS
+        results = bench(device, bvh, loaded, repeats, warmup, progress)
+    context = structure_context(scene, common.scene_name, device, options, common.group)
+    rows = [plain(trace_row(result)) for result in results]
+    emit_json(
+        {"context": {**context, "repeats": repeats, "warmup": warmup}, "benchmarks": rows},
+        common.json,
+    )
+    if not common.to_stdout:
+        columns = ("ray set, variant", "rays", "ms", "Mrays/s", "quartiles", "different")
+        cells = [
+            (
+                row["name"].removeprefix("trace/"),
+                number(row["rays"]),
+                number(row["real_time"], 3),
+                number(row["mrays_per_s"], 1),
+                f"{number(row['mrays_per_s_low'], 1)} .. {number(row['mrays_per_s_high'], 1)}",
+                number(row["different"]),
+            )
+            for row in rows
+        ]
+        print_table(make_table(f"Traversal over {len(cells)} kernels", columns, cells))
+        note(timing_label(context), quiet=common.quiet)
+    failed = [result for result in results if not result.passed]
+    if failed:
+        worst = failed[0]
+        reason = "; ".join(worst.failures) or f"{worst.different:,} rays differ from the oracle"
+        raise CheckFailed(f"{worst.name}: {reason}")

@@ -1,0 +1,76 @@
+"""`treeline doctor`: what this machine offers and whether every kernel compiles on it."""
+
+import os
+from typing import Any
+
+import typer
+
+from treeline.cli.console import emit_json
+from treeline.cli.options import Common, with_common
+
+SHOWN_LIMITS = (
+    "max-storage-buffer-binding-size",
+    "max-buffer-size",
+    "max-storage-buffers-per-shader-stage",
+    "max-compute-workgroups-per-dimension",
+    "max-compute-workgroup-storage-size",
+    "max-compute-invocations-per-workgroup",
+    "max-texture-dimension-2d",
+)
+
+
+@with_common
+def doctor(common: Common) -> None:
+    """Show adapters, driver, limits, features and display; compile every kernel."""
+    from engine.gpu.device import WANTED, list_adapters
+    from treeline.kernels import compile_all
+    from treeline.version import commit, version
+
+    def line(key: str, value: Any) -> None:
+        if not common.to_stdout:
+            print(f"{key:<40} {value}", flush=True)
+
+    line("treeline", f"{version()} (commit {commit()})")
+    adapters = list_adapters()
+    for index, info in enumerate(adapters):
+        line(f"adapter {index}", info)
+    device = common.open_device()
+    line("chosen", device.info.adapter)
+    line("driver", device.info.driver)
+    line("timing source", device.timing_source)
+    limits = {name: device.limits[name] for name in SHOWN_LIMITS if name in device.limits}
+    for name, value in limits.items():
+        line(f"limit {name}", f"{value:,}")
+    features = {name: name in device.features for name in WANTED}
+    for name, offered in features.items():
+        line(f"feature {name}", "yes" if offered else "no")
+    display = find_display()
+    line("display", display or "none (windows need one; pictures and reports do not)")
+    results = []
+    for name, error in compile_all(device):
+        results.append({"kernel": name, "passed": error is None, "error": error})
+        line(f"kernel {name}", "PASS" if error is None else f"FAIL {error}")
+    emit_json(
+        {
+            "version": version(),
+            "commit": commit(),
+            "adapters": [str(info) for info in adapters],
+            "adapter": device.info.adapter,
+            "adapter_type": device.info.adapter_type,
+            "backend": device.info.backend,
+            "driver": device.info.driver,
+            "timing_source": device.timing_source,
+            "limits": limits,
+            "features": features,
+            "display": display,
+            "kernels": results,
+        },
+        common.json,
+    )
+    if not all(result["passed"] for result in results):
+        raise typer.Exit(1)
+
+
+def find_display() -> str | None:
+    """The display that a window would open on."""
+    return os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or None

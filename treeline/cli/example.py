@@ -1,0 +1,48 @@
+"""`treeline example triangle`: the smallest whole path, in a window or into a file."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from engine.gpu.errors import AdapterError
+from treeline.cli.console import emit_json
+from treeline.cli.options import Common, with_common
+from treeline.outputs import whole_file
+
+
+@with_common
+def triangle(
+    common: Common,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a PNG instead of opening a window.")
+    ] = None,
+) -> None:
+    """One triangle through a BLAS, a TLAS and one traversal pass (see treeline/triangle.py)."""
+    from treeline.pictures import save_png
+    from treeline.triangle import SIZE, plug_in
+
+    options = common.build_options()
+    if out is None:
+        # GLFW aborts the whole process where there is no display: ask first.
+        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            raise AdapterError("no display: use --out F.png, or run under xvfb-run -a")
+        from rendercanvas.glfw import RenderCanvas, loop
+
+        device = common.open_device()
+        window = RenderCanvas(size=SIZE, title="Treeline: one triangle", update_mode="ondemand")
+        plug_in(device, window, options)
+        loop.run()
+        return
+    from rendercanvas.offscreen import OffscreenRenderCanvas
+
+    with whole_file(out) as path:
+        device = common.open_device()
+        canvas = OffscreenRenderCanvas(size=SIZE, pixel_ratio=1)
+        plug_in(device, canvas, options)
+        save_png(path, np.asarray(canvas.draw())[..., :3])
+    emit_json({"out": str(out), "width": SIZE[0], "height": SIZE[1]}, common.json)
+    if not common.to_stdout:
+        print(out)

@@ -1,0 +1,137 @@
+"""The options that every command takes, and what they mean: declared once, here.
+
+`with_common` adds them to a command's own parameters and turns a user's mistake into one line
+and the right exit code.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from engine.gpu.errors import UserError
+from treeline.cli.console import note
+
+if TYPE_CHECKING:
+    from bvh.build import BuildOptions
+    from engine.gpu.device import Device
+    from engine.scene.scene import Scene
+
+BUILDING = "Builder"
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What the shared options were set to."""
+
+    scene: Annotated[
+        Path | None,
+        typer.Option(help="Scene: .glb .gltf .obj .ply .stl. Default: the embedded hall."),
+    ] = None
+    adapter: Annotated[
+        str | None,
+        typer.Option(help="Part of an adapter's name, or its number in `treeline doctor`."),
+    ] = None
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="-|FILE", help="Result as JSON; - is stdout."),
+    ] = None
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False
+    builder: Annotated[
+        str, typer.Option(help="How bounds become a tree.", rich_help_panel=BUILDING)
+    ] = "sah"
+    nodes: Annotated[
+        Literal["auto", "fp16", "fp32"],
+        typer.Option(help="Inner box nodes; the root is always FP32.", rich_help_panel=BUILDING),
+    ] = "auto"
+    leaf: Annotated[
+        int, typer.Option(min=1, max=2, help="Triangles a block.", rich_help_panel=BUILDING)
+    ] = 2
+    group: Annotated[
+        Literal["static", "object", "all"],
+        typer.Option(
+            help="One BLAS for all static opaque meshes, one an object, or one for everything.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = "static"
+    light: Annotated[
+        str | None,
+        typer.Option(metavar="X,Y,Z,SIDE", help="Replace the light by a square that faces down."),
+    ] = None
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether stdout belongs to JSON, so that nothing else may be printed there."""
+        return self.json == "-"
+
+    @property
+    def scene_name(self) -> str:
+        """What a report calls the scene: the file as given, or "hall"."""
+        return "hall" if self.scene is None else self.scene.name
+
+    def load_scene(self) -> "Scene":
+        """The scene with the light of `--light`; its notes go to stderr."""
+        from treeline.scenes import load, square_light
+
+        scene = load(self.scene)
+        for text in scene.notes:
+            note(text, quiet=self.quiet)
+        if self.light is not None:
+            scene = replace(scene, light=square_light(self.light), light_source="flag")
+        return scene
+
+    def build_options(self) -> "BuildOptions":
+        from bvh.build import BuildOptions
+
+        return BuildOptions(builder=self.builder, nodes=self.nodes, leaf=self.leaf)
+
+    def open_device(self) -> "Device":
+        from engine.gpu.device import open_device
+
+        return open_device(self.adapter)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """`WxH` in pixels, each at least 1."""
+    width, cross, height = text.lower().partition("x")
+    if not cross or not (width.isdecimal() and height.isdecimal()):
+        raise UserError(f"a size is WIDTHxHEIGHT in pixels, such as 1280x720, not '{text}'")
+    if int(width) < 1 or int(height) < 1:
+        raise UserError(f"a picture of {text} has no pixels; each side is at least 1")
+    return int(width), int(height)
+
+
+def with_common(function: Callable[..., None]) -> Callable[..., None]:
+    """Makes `function(common, **own)` a command that takes the shared options after its own."""
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    shared = inspect.signature(Common, eval_str=True).parameters.values()
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *shared)]
+
+    def run(**values: Any) -> None:
+        common = Common(**{field.name: values.pop(field.name) for field in fields(Common)})
+        try:
+            function(common, **values)
+        except UserError as error:
+            fail(str(error), error.exit_code)
+        except MemoryError as error:
+            fail(f"not enough memory: {error}", 2)
+        except OSError as error:
+            # A file that cannot be read or written is the user's to mend; a closed pipe and
+            # errors without a file are not.
+            if error.filename is None:
+                raise
+            fail(f"{error.filename}: {error.strerror}", 2)
+
+    run.__doc__ = function.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def fail(message: str, exit_code: int) -> None:
+    """One line on stderr and the end of the command."""
+    note(f"error: {message}")
+    raise typer.Exit(exit_code)

@@ -1,0 +1,82 @@
+"""`treeline render`: one picture of a scene, or one of the frame's arbitrary output values."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.gpu.errors import UserError
+from treeline.cli.console import emit_json, note, steps
+from treeline.cli.options import Common, parse_size, with_common
+from treeline.outputs import whole_file
+
+AOVS = ("depth", "normal", "roughness", "material")
+
+
+@with_common
+def render(
+    common: Common,
+    out: Annotated[Path, typer.Option(help="The PNG to write.")],
+    size: Annotated[str, typer.Option(metavar="WxH", help="Picture size in pixels.")] = "1280x720",
+    aov: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of the picture: depth, normal, roughness, material, nodes/TYPE."
+        ),
+    ] = None,
+    gbuffer: Annotated[
+        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
+    ] = "raster",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
+    oracle: Annotated[
+        Literal["pyrender"] | None,
+        typer.Option(help="Write the depth difference to an independent rasteriser instead."),
+    ] = None,
+) -> None:
+    """Render one picture."""
+    from passes.hybrid import RAY_TYPES, FrameOptions, HybridFrame
+    from passes.prepare import prepare
+    from treeline.pictures import save_png, view_aov
+
+    width, height = parse_size(size)
+    ray_types = [t.name for t in RAY_TYPES]
+    known = [*AOVS, *(f"nodes/{name}" for name in ray_types)]
+    if aov is not None and aov not in known:
+        raise UserError(f"no output is named '{aov}'; there are {', '.join(known)}")
+    if out.suffix.lower() != ".png":
+        raise UserError(f"a picture is written as .png, not {out.name}")
+    with whole_file(out) as path, steps(common.quiet) as progress:
+        device = common.open_device()
+        progress.begin("loading and building")
+        prepared = prepare(common.load_scene(), common.build_options(), common.group)
+        progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
+        counted = aov is not None and aov.startswith("nodes/")
+        options = FrameOptions(width, height, seed=seed, gbuffer=gbuffer, count=counted)
+        frame = HybridFrame(device, prepared, options)
+        stats = frame.run(0)
+        if stats.dropped:
+            stats = frame.run(0)  # the queues have grown to what the first frame needed
+        if not stats.valid:
+            note(f"warning: {stats.dropped} records were dropped; the picture misses rays")
+        difference = None
+        if oracle is not None:
+            from treeline.raster_oracle import compare_depth
+
+            difference = compare_depth(prepared.scene, width, height, frame.aov("depth"))
+            pixels = difference.picture
+        else:
+            pixels = frame.image() if aov is None else view_aov(aov, frame.aov(aov))
+        save_png(path, pixels)
+    result = {
+        "out": str(out),
+        "width": width,
+        "height": height,
+        "valid": bool(stats.valid),
+        "result_hash": frame.result_hash(),
+        "rays": {name: counts.rays for name, counts in stats.rays.items()},
+    }
+    if difference is not None:
+        result["oracle"] = difference.summary()
+    emit_json(result, common.json)
+    if not common.to_stdout:
+        print(out)

@@ -1,0 +1,93 @@
+"""`treeline report`: what each ray type cost, as JSON, CSV, one HTML page and a table."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treeline.cli.console import emit_json, note, print_table, steps
+from treeline.cli.options import Common, parse_size, with_common
+from treeline.outputs import whole_folder
+
+# size, frames, warm-up: on a GPU, and on a CPU driver, where a frame takes seconds.
+GPU_DEFAULTS = ("1920x1080", 60, 5)
+CPU_DEFAULTS = ("640x360", 5, 1)
+
+
+@with_common
+def report(
+    common: Common,
+    out: Annotated[Path, typer.Option(help="Folder for frame.png and report.json, .csv, .html.")],
+    size: Annotated[
+        str | None,
+        typer.Option(metavar="WxH", help="Default 1920x1080; 640x360 on a CPU adapter."),
+    ] = None,
+    frames: Annotated[
+        int | None, typer.Option(min=1, help="Timed frames. Default 60; 5 on a CPU adapter.")
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option(min=0, help="Frames before them. Default 5; 1 on a CPU adapter.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
+) -> None:
+    """Measure a frame and report what each ray type cost."""
+    from passes.hybrid import FrameOptions, HybridFrame
+    from passes.prepare import prepare
+    from treeline.measure import MeasuredFrame, measure
+    from treeline.pictures import save_png
+    from treeline.report import Setting, make_report
+    from treeline.report_csv import report_csv
+    from treeline.report_html import report_html
+    from treeline.report_table import report_tables
+
+    if size is not None:
+        parse_size(size)
+    with whole_folder(out) as folder, steps(common.quiet) as progress:
+        device = common.open_device()
+        defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
+        if device.info.is_cpu and None in (size, frames, warmup):
+            note(
+                f"{device.info.adapter} is a CPU adapter: {defaults[0]}, {defaults[1]} frames, "
+                f"{defaults[2]} warm-up unless asked otherwise; its times are no GPU's",
+                quiet=common.quiet,
+            )
+        width, height = parse_size(size or defaults[0])
+        progress.begin("loading the scene and building its structures")
+        scene = common.load_scene()
+        options = common.build_options()
+        prepared = prepare(scene, options, common.group)
+
+        def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
+            settings = FrameOptions(width, height, seed=seed, count=count)
+            return HybridFrame(device, prepared, settings)
+
+        measurement = measure(
+            make_frame,
+            width,
+            height,
+            defaults[1] if frames is None else frames,
+            defaults[2] if warmup is None else warmup,
+            progress,
+        )
+        setting = Setting(
+            scene=scene,
+            scene_path=common.scene_name,
+            device=device,
+            options=options,
+            group=common.group,
+            seed=seed,
+        )
+        progress.begin("writing the report")
+        document = make_report(setting, prepared.bvh, measurement)
+        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        (folder / "report.json").write_text(text, encoding="utf-8")
+        (folder / "report.csv").write_text(report_csv(document), encoding="utf-8")
+        page = report_html(document, measurement.image, measurement.nodes)
+        (folder / "report.html").write_text(page, encoding="utf-8")
+        save_png(folder / "frame.png", measurement.image)
+    emit_json(document, common.json)
+    if not common.to_stdout:
+        print_table(report_tables(document))
+        for name in ("frame.png", "report.json", "report.csv", "report.html"):
+            print(out / name)

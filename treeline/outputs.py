@@ -1,0 +1,89 @@
+"""Writes files and folders whole or not at all.
+
+Everything is written under a temporary name on the same file system and renamed at the end, so
+that Ctrl-C, an error or a full disk leaves what was there before. A place that cannot be written
+is refused on entry, before any long work.
+"""
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.gpu.errors import UserError
+
+
+def _first_existing(folder: Path) -> Path:
+    """`folder` or the nearest folder above it that exists."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def _refuse(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write {path}: {error.strerror or error}")
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Ctrl-C and termination wait: the renames below take microseconds and belong together.
+
+    By handlers, not by a signal mask: with other threads about, the kernel hands a signal that
+    this thread masks to one of them, and Python raises it here all the same.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Gives a temporary path with the same suffix; on success it becomes `path`."""
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder")
+    with whole_folder(path.parent, only_adds=True) as folder:
+        yield folder / path.name
+
+
+@contextmanager
+def whole_folder(path: Path, *, only_adds: bool = False) -> Iterator[Path]:
+    """Gives a temporary folder; on success its files appear in `path`, over older ones.
+
+    Other files in `path` stay. Missing folders above it are made at the end. `only_adds` words
+    the refusal for a single file.
+    """
+    if path.exists() and not path.is_dir():
+        raise UserError(f"cannot write {path}: it is a file, not a folder")
+    anchor = _first_existing(path)
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=".treeline-", dir=anchor))
+    except OSError as error:
+        place = f"into {path}" if only_adds else str(path)
+        raise UserError(f"cannot write {place}: {error.strerror or error}") from error
+    try:
+        yield temporary
+        try:
+            with _signals_held():
+                path.mkdir(parents=True, exist_ok=True)
+                for made in sorted(temporary.iterdir()):
+                    os.replace(made, path / made.name)
+        except OSError as error:
+            raise _refuse(path, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

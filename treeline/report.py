@@ -1,0 +1,312 @@
+"""A measurement as one document: a context and google-benchmark rows.
+
+Every row has the fields that google-benchmark's compare tool reads (`name`, `run_name`,
+`run_type`, `iterations`, `real_time`, `cpu_time`, `time_unit`), `real_time` being the median
+over frames and `real_time_p95` its 95th percentile. `run` says for each number which run gave
+it: "timed", "counted", "build", "host" or "model". A number that does not exist is null.
+"""
+
+import datetime
+import math
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treeline.cost_model import is_traversal_of, predict_frame
+from treeline.measure import Measurement, TimedRun, median, p95
+from treeline.version import commit, version
+
+SCHEMA = 1
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What was asked for, next to the measurement."""
+
+    scene: Any  # engine.scene.scene.Scene, as loaded
+    scene_path: str
+    device: Any  # engine.gpu.device.Device
+    options: Any  # bvh.build.BuildOptions
+    group: str
+    seed: int
+
+
+def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[str, Any]:
+    """`context` and `benchmarks`; holds only JSON types, and no NaN."""
+    rows = [
+        *frame_rows(measurement.timed),
+        *ray_rows(measurement),
+        *object_rows(measurement),
+        *build_rows(bvh),
+        *host_rows(measurement),
+        model_row(measurement),
+    ]
+    return {"context": make_context(setting, measurement), "benchmarks": [plain(r) for r in rows]}
+
+
+def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
+    """Where the numbers come from: this program, the adapter, the scene, what was asked for."""
+    timed = measurement.timed
+    context = structure_context(
+        setting.scene, setting.scene_path, setting.device, setting.options, setting.group
+    )
+    return context | plain(
+        {
+            "width": timed.width,
+            "height": timed.height,
+            "seed": setting.seed,
+            "frames": len(timed.frames),
+            "warmup": timed.warmup,
+            "result_hash": measurement.result_hash,
+            "valid": measurement.valid,
+        }
+    )
+
+
+def structure_context(
+    scene: Any, scene_name: str, device: Any, options: Any, group: str
+) -> dict[str, Any]:
+    """The part of a context that has nothing to do with pictures."""
+    light = scene.light
+    return plain(
+        {
+            "schema": SCHEMA,
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "version": version(),
+            "commit": commit(),
+            "adapter": device.info.adapter,
+            "adapter_type": device.info.adapter_type,
+            "backend": device.info.backend,
+            "driver": device.info.driver,
+            "timing_source": device.timing_source,
+            "scene": scene_name,
+            "scene_sha256": scene.sha256,
+            "triangles": scene.triangle_count,
+            "builder": options.builder,
+            "nodes": options.nodes,
+            "leaf": options.leaf,
+            "group": group,
+            "light": {
+                "source": scene.light_source,
+                "center": light.center,
+                "half_u": light.half_u,
+                "half_v": light.half_v,
+                "radiance": light.radiance,
+            },
+            "camera": {"source": scene.camera_source, "transform": scene.camera.transform},
+            "notes": scene.notes,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "num_cpus": os.cpu_count() or 0,
+        }
+    )
+
+
+def frame_rows(timed: TimedRun) -> list[Row]:
+    """The frame as a whole, then every pass in frame order."""
+    total = [f.frame_total_ms for f in timed.frames]
+    gaps = [f.frame_gaps_ms for f in timed.frames]
+    cpu = median([f.cpu_ms for f in timed.frames])
+    rows = [
+        timed_row("frame/total", total, cpu_time=cpu),
+        timed_row("frame/gaps", gaps),
+    ]
+    for name in timed.frames[0].passes:
+        rows.append(timed_row(f"pass/{name}", timed.pass_ms(partial(str.__eq__, name))))
+    return rows
+
+
+def ray_rows(measurement: Measurement) -> list[Row]:
+    """One row a ray type: its traversal's time and what one ray of it visits."""
+    rows = []
+    for ray_type, counts in measurement.counted.rays.items():
+        times = measurement.timed.pass_ms(partial(is_traversal_of, ray_type))
+        in_timed = measurement.timed.frames[-1].rays[ray_type]
+        row = timed_row(f"ray/{ray_type}", times)
+        add(
+            row,
+            "timed",
+            rays=in_timed.rays,
+            hits=in_timed.hits,
+            misses=in_timed.misses,
+            mrays_per_s=ratio(in_timed.rays, 1e3 * row["real_time"]),
+            payload_bytes=in_timed.payload_bytes,
+        )
+        add(
+            row,
+            "counted",
+            nodes_per_ray=ratio(counts.nodes, counts.rays),
+            nodes_per_hit_ray=ratio(counts.nodes_hit, counts.hits),
+            nodes_per_miss_ray=ratio(counts.nodes_miss, counts.misses),
+            nodes_p50=counts.nodes_p50,
+            nodes_p95=counts.nodes_p95,
+            nodes_max=counts.nodes_max,
+            box_tests_per_ray=ratio(counts.box_tests, counts.rays),
+            box_hits_per_ray=ratio(counts.box_hits, counts.rays),
+            triangle_tests_per_ray=ratio(counts.triangle_tests, counts.rays),
+            triangle_hits_per_ray=ratio(counts.triangle_hits, counts.rays),
+            instance_hits_per_ray=ratio(counts.instance_hits, counts.rays),
+            any_hit_per_ray=ratio(counts.any_hits, counts.rays),
+            texture_fetches_per_hit=ratio(counts.texture_fetches, counts.hits),
+            stack_max=counts.stack_max,
+            overflows=counts.overflows,
+            dropped=counts.dropped,
+        )
+        rows.append(row)
+    return rows
+
+
+def object_rows(measurement: Measurement) -> list[Row]:
+    """What each object took of each ray type. `real_time` is an estimate: the traversal's time
+    by the object's share of the nodes; the numbers that were counted are beside it."""
+    counted = measurement.counted
+    sums: dict[str, int] = {}
+    for (_, ray_type), spent in counted.objects.items():
+        sums[ray_type] = sums.get(ray_type, 0) + int(spent["nodes"])
+    rows = []
+    for (name, ray_type), spent in counted.objects.items():
+        share = ratio(spent["nodes"], sums[ray_type])
+        traverse = median(measurement.timed.pass_ms(partial(is_traversal_of, ray_type)))
+        row = make_row(f"object/{name}/{ray_type}", 1, (share or 0.0) * traverse)
+        row["run"] = {"real_time": "model"}
+        add(
+            row,
+            "counted",
+            nodes=spent["nodes"],
+            nodes_share=share,
+            triangle_tests=spent["triangle_tests"],
+            any_hits=spent["any_hits"],
+        )
+        rows.append(row)
+    return rows
+
+
+def build_rows(bvh: Any) -> list[Row]:
+    """One row a BLAS, built once on the host before the frame."""
+    rows = []
+    for name, stats in zip(bvh.blas_names, bvh.blas_stats, strict=True):
+        numbers = asdict(stats) if is_dataclass(stats) else dict(stats)
+        build_ms = numbers.pop("build_ms")
+        row = make_row(f"build/{name}", 1, build_ms, cpu_time=build_ms)
+        row["run"] = {"real_time": "build", "cpu_time": "build"}
+        add(row, "build", **{k: v for k, v in numbers.items() if is_plain(v)})
+        rows.append(row)
+    return rows
+
+
+def host_rows(measurement: Measurement) -> list[Row]:
+    """What the host did: compile, encode, move bytes, wait, allocate."""
+    timed = measurement.timed
+    last = timed.frames[-1]
+    cold = timed.first.compile_ms
+    warm = measurement.smaller[-1].first.compile_ms if measurement.smaller else None
+    compile_row = make_row("host/compile", 1, cold, cpu_time=cold)
+    compile_row["run"] = {"real_time": "host", "cpu_time": "host"}
+    add(compile_row, "host", compile_ms_cold=cold, compile_ms_warm=warm)
+    cpu = [f.cpu_ms for f in timed.frames]
+    cpu_row = timed_row("host/cpu", cpu, cpu_time=median(cpu))
+    add(cpu_row, "timed", cpu_ms=median(cpu), cpu_ms_p95=p95(cpu))
+    rows = [compile_row, cpu_row]
+    for name, fields in (
+        ("host/upload", {"upload_bytes": last.upload_bytes}),
+        ("host/readback", {"readback_bytes": last.readback_bytes}),
+        ("host/waits", {"forced_waits": last.forced_waits}),
+        ("host/scratch", {"peak_scratch_bytes": getattr(last, "peak_scratch_bytes", None)}),
+    ):
+        row = make_row(name, len(timed.frames), 0.0)
+        row["run"] = {}
+        add(row, "timed", **fields)
+        rows.append(row)
+    return rows
+
+
+def model_row(measurement: Measurement) -> Row:
+    """The chapter's cost sum, fitted at other sizes, against what was measured."""
+    prediction = predict_frame(measurement.timed, measurement.smaller)
+    row = make_row("model/frame", len(measurement.timed.frames), prediction.predicted)
+    row["run"] = {"real_time": "model"}
+    add(
+        row,
+        "model",
+        predicted=prediction.predicted,
+        residual=prediction.residual,
+        residual_share=ratio(prediction.residual, prediction.measured),
+        build_update_cost=0.0,
+    )
+    add(row, "timed", measured=prediction.measured)
+    for ray_type, c in prediction.coefficients.items():
+        add(
+            row,
+            "model",
+            **{
+                f"{ray_type}_ns_per_ray": c.traversal * 1e6,
+                f"{ray_type}_ns_per_hit": c.hit * 1e6,
+                f"{ray_type}_ns_per_miss": c.miss * 1e6,
+                f"{ray_type}_predicted": prediction.terms[ray_type],
+            },
+        )
+    row["fit_sizes"] = list(prediction.fit_sizes)
+    shared = [t for t, c in prediction.coefficients.items() if c.shared]
+    row["fit"] = (
+        "least squares through the origin of each ray type's passes over its ray, hit and miss "
+        f"counts at {' and '.join(prediction.fit_sizes)}; measured is the sum of all ray types' "
+        "passes; nothing is built or updated in the frame"
+    ) + (f"; hits and misses share one coefficient for {', '.join(shared)}" if shared else "")
+    return row
+
+
+def make_row(name: str, iterations: int, real_time: float, cpu_time: float = 0.0) -> Row:
+    return {
+        "name": name,
+        "run_name": name,
+        "run_type": "iteration",
+        "iterations": iterations,
+        "real_time": real_time,
+        "cpu_time": cpu_time,
+        "time_unit": "ms",
+    }
+
+
+def timed_row(name: str, times: Sequence[float] | np.ndarray, cpu_time: float = 0.0) -> Row:
+    row = make_row(name, len(times), median(times), cpu_time)
+    row["real_time_p95"] = p95(times)
+    row["run"] = {"real_time": "timed", "cpu_time": "timed", "real_time_p95": "timed"}
+    return row
+
+
+def add(row: Row, run: str, **fields: Any) -> None:
+    """More numbers of a row, all from one run."""
+    row.update(fields)
+    row["run"].update(dict.fromkeys(fields, run))
+
+
+def ratio(count: float | None, of: float | None) -> float | None:
+    """count / of, or None where either does not exist or there is nothing to divide by."""
+    if count is None or not of:
+        return None
+    return float(count) / float(of)
+
+
+def is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool | np.generic) or value is None
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's types; a number that is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

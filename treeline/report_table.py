@@ -1,0 +1,116 @@
+"""The report as tables on a terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+
+def timing_label(context: dict[str, Any]) -> str:
+    """Whose time the report's milliseconds are, in one sentence."""
+    if context["adapter_type"] == "CPU":
+        return (
+            f"Times are a CPU's, through the software driver {context['adapter']}: "
+            "they compare with each other, not with a GPU's."
+        )
+    if context["timing_source"] == "none":
+        return f"{context['adapter']} offers no timestamps: there are no pass times."
+    return f"Times are {context['adapter']}'s, from {context['timing_source']}."
+
+
+def find(report: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """The rows whose name starts with `prefix`, in order."""
+    return [row for row in report["benchmarks"] if row["name"].startswith(prefix)]
+
+
+def number(value: Any, digits: int = 2) -> str:
+    """A number for people: grouped digits, a dash where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+
+
+def make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose first column is text and whose others are numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def frame_table(report: dict[str, Any]) -> Table:
+    total = find(report, "frame/total")[0]["real_time"]
+    unit = "CPU ms" if report["context"]["adapter_type"] == "CPU" else "ms"
+    rows = []
+    for row in (*find(report, "pass/"), *find(report, "frame/")):
+        share = None if not total or row["real_time"] is None else 100 * row["real_time"] / total
+        name = row["name"].removeprefix("pass/")
+        rows.append(
+            (name, number(row["real_time"]), number(row["real_time_p95"]), number(share, 1))
+        )
+    return make_table("Passes", ("pass", f"{unit}, median", "p95", "% of frame"), rows)
+
+
+# Field of a ray row -> its column.
+RAY_COLUMNS = {
+    "rays": "rays",
+    "hits": "hits",
+    "real_time": "traverse ms",
+    "mrays_per_s": "Mrays/s",
+    "nodes_per_ray": "nodes",
+    "box_tests_per_ray": "box tests",
+    "triangle_tests_per_ray": "tri tests",
+    "any_hit_per_ray": "any-hit",
+    "nodes_p95": "nodes p95",
+    "stack_max": "stack",
+}
+
+
+def ray_table(report: dict[str, Any]) -> Table:
+    rows = [
+        (row["name"].removeprefix("ray/"), *(number(row[field]) for field in RAY_COLUMNS))
+        for row in find(report, "ray/")
+    ]
+    title = "Rays (nodes, tests and any-hit calls a ray, from the counted run)"
+    return make_table(title, ("ray type", *RAY_COLUMNS.values()), rows)
+
+
+def build_table(report: dict[str, Any]) -> Table:
+    fields = ("triangles", "bytes", "nodes_fp16", "nodes_fp32", "fill", "depth", "sah")
+    rows = [
+        (
+            row["name"].removeprefix("build/"),
+            *(number(row.get(field)) for field in fields),
+            number(row["real_time"], 0),
+        )
+        for row in find(report, "build/")
+    ]
+    columns = ("BLAS", "triangles", "bytes", "FP16", "FP32", "fill", "depth", "SAH", "build ms")
+    return make_table("Structures (built on the host)", columns, rows)
+
+
+def report_tables(report: dict[str, Any]) -> Group:
+    """Everything the terminal shows at the end of a report."""
+    context = report["context"]
+    model = find(report, "model/frame")[0]
+    head = (
+        f"{context['scene']}: {context['triangles']:,} triangles, "
+        f"{context['width']}x{context['height']}, {context['frames']} frames, "
+        f"builder {context['builder']}, nodes {context['nodes']}, leaf {context['leaf']}, "
+        f"group {context['group']}\n{timing_label(context)}"
+    )
+    foot = (
+        f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "
+        f"measured, residual {number(model['residual'])}"
+    )
+    parts: list[Any] = [Text(head)]
+    if not context["valid"]:
+        parts.append(Text("INVALID: records were dropped; these numbers miss rays.", "bold red"))
+    parts += [frame_table(report), ray_table(report), build_table(report), Text(foot)]
+    return Group(*parts)
