@@ -28,6 +28,7 @@ DEFAULT_Y_FOV = float(np.radians(40.0))
 _VIEW_FROM = np.array([1.0, 0.75, 1.25])  # from the box's centre towards the camera
 _MARGIN = 1.08  # empty border around the box in the picture
 _STOPS = (0.4, 0.55, 0.7)  # where, on the way to the focus, a lamp may hang
+_SPREAD = 0.02  # arm of the crosses of rays / distance that they measure
 _BELOW_CEILING = 0.92  # height of the lamp / height of the ceiling above the line of sight
 _LAMP_SIZE = 0.12  # half edge / distance of what it lights
 _MIN_COSINE = 0.3  # of the angle between the lamp's axis and the focus, in the radiance rule
@@ -88,18 +89,19 @@ def light_for_view(
     meshes: Sequence[Mesh], instances: Sequence[Instance], camera: Camera, diagonal: float
 ) -> RectLight:
     """A square below the ceiling in front of `camera`, or above what it looks at in the open."""
-    forward, up = camera.forward, camera.transform[:3, 1]
-    right = camera.transform[:3, 0]
-    start = camera.position
-    spread = 0.005 * diagonal
-    origins = start + spread * np.stack([0 * right, right, -right, up, -up])
-    ahead = beam_distances(meshes, instances, forward, origins)
+    start, forward = camera.position, camera.forward
+    right, up = camera.transform[:3, 0], camera.transform[:3, 1]
+    middle = beam_distances(meshes, instances, forward, start[None])[0]
+    # a ray may slip through a gap: the median of a small cross around the middle decides
+    spread = _SPREAD * (middle if np.isfinite(middle) else diagonal)
+    around = start + spread * np.stack([0 * right, right, -right, up, -up])
+    ahead = beam_distances(meshes, instances, forward, around)
     seen = ahead[np.isfinite(ahead)]
     distance = min(float(np.median(seen)), diagonal) if len(seen) else 0.5 * diagonal
     focus = start + forward * distance
     stops = [start + forward * distance * part for part in _STOPS]
     # a small cross above each stop: a lamp must not hang inside a beam or another lamp
-    cross = 0.02 * distance * np.array([[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 0, 1], [0, 0, -1]])
+    cross = _SPREAD * distance * np.array([[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 0, 1], [0, 0, -1]])
     heights = [beam_distances(meshes, instances, _UP, stop + cross).min() for stop in stops]
     best = int(np.argmax(heights))
     if np.isfinite(heights[best]):

@@ -209,10 +209,15 @@ def open_gltf(path: Path, data: bytes) -> GltfData:
         raise UserError(f"{path}: not a glTF file ({reason})") from error
     if not version.startswith("2"):
         raise UserError(f"{path}: glTF version {version}, and only 2.x is read")
-    unknown = sorted(set(document.extensionsRequired or []) - _UNDERSTOOD)
+    unknown = unsupported_extensions(document.extensionsRequired)
     if unknown:
         raise UserError(f"{path}: requires {', '.join(unknown)}, which is not supported")
     return GltfData(path, document, document.binary_blob() if binary else None)
+
+
+def unsupported_extensions(names: Any) -> list[str]:
+    """Those of a file's extensions that would change what is read here."""
+    return sorted(set(names or []) - _UNDERSTOOD)
 
 
 def _check_glb(path: Path, data: bytes) -> None:

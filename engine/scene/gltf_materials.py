@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from engine.scene.gltf_data import GltfData
 from engine.scene.material import (
@@ -171,6 +171,8 @@ def decode_image(encoded: bytes) -> U8:
             high = (np.asarray(opened.convert("I")) >> 8).clip(0, 255).astype(np.uint8)
             opened = Image.fromarray(high)
         return np.ascontiguousarray(opened.convert("RGBA"), np.uint8)
+    except UnidentifiedImageError as error:
+        raise ValueError("not an image format that is known here") from error
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(str(error).splitlines()[0] if str(error) else "damaged") from error
 

@@ -67,8 +67,8 @@ def _drop_nonfinite(parts: Parts, path: Path) -> Parts:
         if np.isfinite(mesh.positions).all():
             meshes.append(mesh)
             continue
-        finite = np.isfinite(mesh.positions).all(axis=1)
-        kept = mesh.triangles[finite[mesh.triangles].all(axis=1)]
+        finite = np.asarray(np.isfinite(mesh.positions).all(axis=1))
+        kept = mesh.triangles[np.take(finite, mesh.triangles).all(axis=1)]
         dropped += len(mesh.triangles) - len(kept)
         # compacted, so that no buffer ever holds the bad vertices
         used, flat = np.unique(kept, return_inverse=True)

@@ -29,7 +29,7 @@ def linear_to_srgb_bytes(linear: F32) -> U8:
 def mip_chain(texture: Texture) -> list[U8]:
     """Every level [h, w, 4], the largest first, the last one 1 x 1."""
     levels = [texture.pixels]
-    color = texture.pixels.astype(np.float32) / 255
+    color: F32 = texture.pixels.astype(np.float32) / np.float32(255)
     if texture.srgb:
         color[..., :3] = SRGB_TO_LINEAR[texture.pixels[..., :3]]
     while color.shape[0] > 1 or color.shape[1] > 1:

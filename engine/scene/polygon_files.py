@@ -24,6 +24,8 @@ from engine.scene.scene import Instance, Parts
 # without a handler of its own, the library's warnings (with tracebacks) reach the user's terminal
 logging.getLogger("trimesh").addHandler(logging.NullHandler())
 
+_STL_HEADER_BYTES, _STL_TRIANGLE_BYTES = 84, 50  # binary STL
+
 
 @dataclass(slots=True)
 class FolderResolver:
@@ -37,7 +39,7 @@ class FolderResolver:
         """Bytes of a file that the scene file names; OSError when it is not there."""
         data = (self.folder / name.replace("\\", "/")).read_bytes()
         self.referred.append(data)
-        return data
+        return as_utf8(data) if name.lower().endswith(".mtl") else data
 
     __getitem__ = get
 
@@ -45,6 +47,8 @@ class FolderResolver:
 def import_polygons(path: Path, data: bytes) -> tuple[Parts, list[bytes]]:
     """The parts of a .obj, .ply or .stl file, and the bytes of the files that it refers to."""
     kind = path.suffix.lower()[1:]
+    if kind == "obj" or (kind == "stl" and _is_text_stl(path, data)):
+        data = as_utf8(data)
     resolver = FolderResolver(path.parent, path.name)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -67,6 +71,32 @@ def import_polygons(path: Path, data: bytes) -> tuple[Parts, list[bytes]]:
         raise UserError(f"{path}: not a readable {kind.upper()} mesh ({reason})") from error
 
 
+def as_utf8(text: bytes) -> bytes:
+    """`text` itself, or transcoded from Latin-1: trimesh guesses encodings with a package that
+    is not installed, and outside ASCII these formats hold only names and comments."""
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return text.decode("latin-1").encode("utf-8")
+    return text
+
+
+def _is_text_stl(path: Path, data: bytes) -> bool:
+    """By size first: binary files may begin with "solid" too. A cut-off binary file is refused
+    here, because trimesh would go on to read it as text."""
+    if len(data) >= _STL_HEADER_BYTES:
+        count = int.from_bytes(data[80:84], "little")
+        expected = _STL_HEADER_BYTES + _STL_TRIANGLE_BYTES * count
+        if len(data) == expected:
+            return False
+        problem = f"{count} triangles need {expected} bytes, {len(data)} exist"
+    else:
+        problem = f"{len(data)} bytes are less than a header"
+    if data.lstrip()[:5].lower() == b"solid":
+        return True
+    raise UserError(f"{path}: not an STL mesh, or cut off: {problem}")
+
+
 def _parts(geometry: dict[str, Any], path: Path) -> Parts:
     meshes: list[Mesh] = []
     materials: list[Material] = []
@@ -87,8 +117,12 @@ def _parts(geometry: dict[str, Any], path: Path) -> Parts:
         uvs = None
         if has_texture and visual.uv is not None:
             uvs = np.asarray(visual.uv, np.float64)[:, :2] * (1, -1) + (0, 1)
+        colors = _colors(visual.vertex_colors) if visual.kind == "vertex" else None
+        if visual.kind == "face":  # one colour a face needs corners of its own
+            colors = np.repeat(_colors(visual.face_colors), 3, axis=0)
+            vertices, faces = vertices[faces.reshape(-1)], np.arange(faces.size).reshape(-1, 3)
         # the property computes smooth normals when the file has none; the cache tells them apart
-        stored = "vertex_normals" in source._cache.cache
+        stored = visual.kind != "face" and "vertex_normals" in source._cache.cache
         meshes.append(
             make_mesh(
                 name,
@@ -97,7 +131,7 @@ def _parts(geometry: dict[str, Any], path: Path) -> Parts:
                 material_of[key],
                 normals=np.asarray(source.vertex_normals) if stored else None,
                 uvs=uvs,
-                colors=_colors(visual.vertex_colors) if visual.kind == "vertex" else None,
+                colors=colors,
             )
         )
     instances = tuple(Instance(mesh.name, i, np.eye(4)) for i, mesh in enumerate(meshes))

@@ -111,8 +111,8 @@ def _pack_objects(scene: Scene, first_triangles: Sequence[int]) -> NDArray[Any]:
     objects = np.zeros(max(len(scene.instances), 1), records.OBJECT.dtype)
     for record, instance in zip(objects, scene.instances, strict=False):
         mesh = scene.meshes[instance.mesh]
-        record["object_to_world"] = instance.transform[:3]
         record["world_to_object"] = _inverse(instance.transform, instance.name)[:3]
+        record["object_to_world"] = instance.transform[:3]
         record["first_triangle"] = first_triangles[instance.mesh]
         record["triangle_count"] = len(mesh.triangles)
         record["material"] = mesh.material
@@ -122,12 +122,13 @@ def _pack_objects(scene: Scene, first_triangles: Sequence[int]) -> NDArray[Any]:
 
 def _inverse(transform: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     try:
-        with np.errstate(all="ignore"):
-            inverse = np.linalg.inv(transform)
+        inverse = np.asarray(np.linalg.inv(transform), np.float64)
     except np.linalg.LinAlgError as error:
         raise UserError(f"instance {name} has a singular transform") from error
-    if not np.isfinite(inverse.astype(np.float32)).all():
-        raise UserError(f"instance {name} has a singular transform")
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = inverse.astype(np.float32), np.asarray(transform).astype(np.float32)
+    if not np.isfinite(single).all():
+        raise UserError(f"instance {name} has a transform beyond the range of 32-bit floats")
     return inverse
 
 
