@@ -1,0 +1,1 @@
+"""Scenes that the project made itself, with the generators that made them."""

@@ -1,0 +1,286 @@
+"""The figure: a traveller in a belted tunic and a cloak, modelled from blended solids.
+
+Bind pose: standing on y = 0, looking along +Z, arms 50 degrees below the horizontal, 1.76 m tall,
+the left side at +x. `motion.py` has the poses, `skinning.py` the weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assets.hall.geometry import Floats, MeshData, join, tinted
+from assets.hall.scene_data import Joint
+from assets.hall.sdf import Shape, blend, carve, ellipsoid, mirrored, polygonise, round_cone
+from assets.hall.shapes import loft
+
+ARM = np.array([0.6428, -0.7660, 0.0])
+SHOULDER = np.array([0.178, 1.435, -0.012])
+ELBOW = SHOULDER + 0.285 * ARM
+WRIST = ELBOW + 0.245 * ARM + np.array([0.0, 0.0, 0.012])
+KNEE, ANKLE, TOE = np.array([0.098, 0.50, 0.012]), np.array([0.104, 0.085, -0.02]), (0.118, 0.03, 0.11)
+HIP = np.array([0.092, 0.93, 0.0])
+
+
+def _joints() -> tuple[Joint, ...]:
+    rows: list[tuple[str, str, Floats]] = [
+        ("hips", "", np.array([0.0, 0.96, 0.0])),
+        ("spine", "hips", np.array([0.0, 1.08, -0.01])),
+        ("chest", "spine", np.array([0.0, 1.24, -0.015])),
+        ("neck", "chest", np.array([0.0, 1.475, -0.02])),
+        ("head", "neck", np.array([0.0, 1.565, 0.0])),
+    ]
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        flip = np.array([sign, 1.0, 1.0])
+        rows += [
+            (f"clavicle_{side}", "chest", np.array([0.03, 1.43, 0.0]) * flip),
+            (f"upper_arm_{side}", f"clavicle_{side}", SHOULDER * flip),
+            (f"forearm_{side}", f"upper_arm_{side}", ELBOW * flip),
+            (f"hand_{side}", f"forearm_{side}", WRIST * flip),
+            (f"thigh_{side}", "hips", HIP * flip),
+            (f"shin_{side}", f"thigh_{side}", KNEE * flip),
+            (f"foot_{side}", f"shin_{side}", ANKLE * flip),
+            (f"toes_{side}", f"foot_{side}", np.array(TOE) * flip),
+        ]
+    names = [name for name, *_ in rows]
+    return tuple(
+        Joint(name, names.index(parent) if parent else -1, (float(x), float(y), float(z)))
+        for name, parent, (x, y, z) in rows
+    )
+
+
+JOINTS = _joints()
+JOINT_INDEX = {joint.name: index for index, joint in enumerate(JOINTS)}
+
+
+def body_parts(detail: float = 1.0) -> list[tuple[str, str, MeshData]]:
+    """(part, surface, mesh) of the whole figure; `detail` scales the cell size (2: half as fine)."""
+    fine, coarse = 0.0072 * detail, 0.0125 * detail
+    tunic = polygonise(_tunic(), (-0.56, 0.50, -0.27), (0.56, 1.53, 0.27), coarse)
+    parts = [
+        ("head", "skin", polygonise(_head(), (-0.12, 1.42, -0.15), (0.12, 1.80, 0.15), fine)),
+        ("hair", "hair", polygonise(_hair(), (-0.13, 1.48, -0.20), (0.13, 1.82, 0.13), fine)),
+        ("tunic", "linen", _creased(tunic)),
+        ("hands", "skin", polygonise(mirrored(_hand()), (-0.72, 0.76, -0.08), (0.72, 1.08, 0.12), fine)),
+        ("legs", "trousers", polygonise(mirrored(_leg()), (-0.22, 0.24, -0.13), (0.22, 0.95, 0.13), coarse)),
+        ("boots", "leather", polygonise(mirrored(_boot()), (-0.2, -0.02, -0.12), (0.2, 0.46, 0.23), coarse)),
+        ("belt", "leather", _belt()),
+        ("cloak", "wool", _cloak(detail)),
+    ]  # fmt: skip
+    return parts
+
+
+def _head() -> Shape:
+    skull = blend(
+        [
+            ellipsoid((0.0, 1.668, -0.012), (0.073, 0.092, 0.094)),
+            ellipsoid((0.0, 1.615, 0.022), (0.056, 0.078, 0.066)),
+            round_cone((-0.018, 1.556, 0.066), (0.018, 1.556, 0.066), 0.022, 0.022),
+            mirrored(round_cone((0.030, 1.632, 0.062), (0.052, 1.636, 0.03), 0.022, 0.024)),
+            mirrored(round_cone((0.012, 1.676, 0.079), (0.042, 1.678, 0.062), 0.012, 0.012)),
+        ],
+        0.028,
+    )
+    sockets = mirrored(ellipsoid((0.031, 1.655, 0.096), (0.019, 0.012, 0.022)))
+    face = carve(skull, sockets, 0.016)
+    nose = blend(
+        [
+            round_cone((0.0, 1.664, 0.084), (0.0, 1.624, 0.106), 0.008, 0.012),
+            mirrored(ellipsoid((0.010, 1.621, 0.094), (0.009, 0.008, 0.011))),
+        ],
+        0.012,
+    )
+    lips = blend(
+        [
+            round_cone((-0.020, 1.592, 0.080), (0.020, 1.592, 0.080), 0.006, 0.006),
+            ellipsoid((0.0, 1.596, 0.088), (0.020, 0.006, 0.008)),
+            ellipsoid((0.0, 1.585, 0.087), (0.017, 0.007, 0.008)),
+        ],
+        0.005,
+    )
+    eyes = mirrored(ellipsoid((0.031, 1.655, 0.071), (0.0145, 0.012, 0.0145)))
+    ears = mirrored(ellipsoid((0.074, 1.640, -0.012), (0.009, 0.030, 0.018)))
+    neck = blend(
+        [
+            round_cone((0.0, 1.40, -0.03), (0.0, 1.57, -0.012), 0.062, 0.052),
+            mirrored(round_cone((0.02, 1.45, 0.02), (0.055, 1.60, -0.03), 0.018, 0.016)),
+        ],
+        0.02,
+    )
+    return blend([blend([face, nose, ears, neck], 0.014), lips, eyes], 0.004)
+
+
+def _hair() -> Shape:
+    cap = blend(
+        [
+            ellipsoid((0.0, 1.683, -0.020), (0.083, 0.097, 0.100)),
+            ellipsoid((0.0, 1.615, -0.055), (0.070, 0.080, 0.055)),
+        ],
+        0.03,
+    )
+    opening = blend(
+        [
+            ellipsoid((0.0, 1.625, 0.105), (0.066, 0.102, 0.085)),
+            mirrored(ellipsoid((0.085, 1.60, 0.02), (0.03, 0.055, 0.045))),
+        ],
+        0.03,
+    )
+    knot = blend(
+        [ellipsoid((0.0, 1.700, -0.128), (0.040, 0.036, 0.034)),
+         round_cone((0.0, 1.69, -0.09), (0.0, 1.70, -0.12), 0.034, 0.026)],
+        0.01,
+    )  # fmt: skip
+    shell = blend([carve(cap, opening, 0.02), knot], 0.012)
+
+    def combed(points: Floats) -> Floats:
+        strands = np.sin(170.0 * points[:, 0] + 40.0 * points[:, 1])
+        return np.asarray(shell(points) + 0.0012 * strands)
+
+    return combed
+
+
+def _tunic() -> Shape:
+    torso = blend(
+        [
+            ellipsoid((0.0, 0.99, -0.005), (0.165, 0.13, 0.120)),
+            ellipsoid((0.0, 1.12, 0.0), (0.140, 0.16, 0.105)),
+            ellipsoid((0.0, 1.31, 0.0), (0.168, 0.17, 0.118)),
+            mirrored(ellipsoid((0.072, 1.335, 0.072), (0.075, 0.06, 0.045))),
+            mirrored(round_cone((0.03, 1.455, -0.02), SHOULDER - (0.012, 0.008, 0.0), 0.055, 0.060)),
+            round_cone((0.0, 1.44, -0.02), (0.0, 1.485, -0.018), 0.080, 0.068),
+        ],
+        0.06,
+    )
+    sleeve = mirrored(
+        blend(
+            [
+                round_cone(SHOULDER - (0.02, 0.0, 0.0), ELBOW, 0.066, 0.054),
+                round_cone(ELBOW, ELBOW + 0.215 * ARM + (0.0, 0.0, 0.010), 0.054, 0.052),
+            ],
+            0.03,
+        )
+    )
+    cuff = mirrored(round_cone(WRIST - 0.10 * ARM, WRIST + 0.10 * ARM, 0.038, 0.036))
+    collar = round_cone((0.0, 1.47, -0.02), (0.0, 1.60, 0.0), 0.054, 0.060)
+    upper = carve(carve(blend([torso, sleeve], 0.05), cuff, 0.01), collar, 0.012)
+    return blend([upper, _skirt()], 0.03)
+
+
+def _skirt() -> Shape:
+    """From the belt to the knee: an oval cone with folds that deepen downwards, hollow below."""
+
+    def distance(points: Floats) -> Floats:
+        x, y, z = points.T
+        drop = np.clip((1.03 - y) / 0.47, -0.2, 1.1)
+        around = np.arctan2(x, z)
+        fold = np.cos(11.0 * around + 0.7 * np.sin(3.0 * around)) + 0.4 * np.cos(5.0 * around + 1.1)
+        down = np.clip(drop, 0.0, 1.0)
+        radius = 0.142 + 0.118 * down**0.85 + 0.013 * down**1.3 * fold
+        oval = np.hypot(x, z * 1.22 - 0.006)
+        outer = (oval - radius) * 0.85
+        shell = np.maximum(outer, -(outer + 0.026) * np.where(y < 0.74, 1.0, 0.0) - 1.0 * (y >= 0.74))
+        hem = 0.565 + 0.010 * np.sin(4.0 * around + 0.5)
+        return np.asarray(np.maximum(np.maximum(shell, hem - y), y - 1.06))
+
+    return distance
+
+
+def _hand() -> Shape:
+    forward = np.array([0.0, 0.0, 1.0])
+    side = np.cross(forward, ARM)  # the back of the hand
+    palm_end = WRIST + 0.085 * ARM
+    solids = [
+        round_cone(WRIST - 0.06 * ARM, WRIST + 0.01 * ARM, 0.031, 0.026),
+        round_cone(WRIST + 0.025 * ARM + 0.012 * forward, palm_end + 0.024 * forward, 0.020, 0.016),
+        round_cone(WRIST + 0.025 * ARM - 0.010 * forward, palm_end - 0.022 * forward, 0.020, 0.015),
+        round_cone(WRIST + 0.02 * ARM, palm_end, 0.021, 0.016),
+    ]
+    fingers = []
+    for k, (length, spread) in enumerate([(0.072, 0.030), (0.080, 0.010), (0.075, -0.010), (0.060, -0.028)]):
+        root = palm_end + spread * 0.95 * forward
+        bend = root + 0.52 * length * (ARM + 0.25 * spread * 10.0 * 0.1 * forward) - 0.004 * side
+        tip = bend + 0.50 * length * (0.93 * ARM - 0.36 * side * (1.0 + 0.12 * k))
+        fingers.append(blend([round_cone(root, bend, 0.0102, 0.0092),
+                              round_cone(bend, tip, 0.0092, 0.0075)], 0.004))  # fmt: skip
+    thumb_root = WRIST + 0.025 * ARM + 0.020 * forward
+    thumb_middle = thumb_root + 0.042 * ARM + 0.030 * forward - 0.008 * side
+    thumb = blend(
+        [round_cone(thumb_root, thumb_middle, 0.015, 0.011),
+         round_cone(thumb_middle, thumb_middle + 0.038 * ARM + 0.006 * forward, 0.011, 0.0085)],
+        0.006,
+    )  # fmt: skip
+    return blend([blend(solids, 0.018), blend([*fingers], 0.003), thumb], 0.010)
+
+
+def _leg() -> Shape:
+    return blend(
+        [
+            round_cone(HIP, KNEE, 0.088, 0.060),
+            round_cone(KNEE, ANKLE, 0.058, 0.042),
+            ellipsoid(KNEE + (0.004, -0.13, -0.022), (0.052, 0.10, 0.055)),
+        ],
+        0.03,
+    )
+
+
+def _boot() -> Shape:
+    foot = blend(
+        [
+            round_cone(ANKLE + (0.0, -0.025, -0.025), TOE, 0.052, 0.036),
+            round_cone(TOE, (0.124, 0.026, 0.165), 0.040, 0.030),
+            round_cone(ANKLE + (0.002, 0.33, -0.006), ANKLE, 0.062, 0.050),
+            ellipsoid(KNEE + (0.004, -0.15, -0.022), (0.060, 0.085, 0.063)),
+        ],
+        0.035,
+    )
+    cuff = round_cone(ANKLE + (0.002, 0.325, -0.006), ANKLE + (0.002, 0.345, -0.006), 0.070, 0.070)
+    boot = blend([foot, cuff], 0.008)
+
+    def flat(points: Floats) -> Floats:  # a sole, and an edge above it
+        sole = np.where(points[:, 1] < 0.022, 0.004, 0.0)
+        return np.asarray(np.maximum(boot(points) - sole, 0.001 - points[:, 1]))
+
+    return flat
+
+
+def _belt() -> MeshData:
+    """A closed band round the waist with a square buckle."""
+    around = np.linspace(0.0, 2.0 * np.pi, 72, endpoint=False)
+    rows = [(0.0, 1.012), (0.016, 1.016), (0.018, 1.05), (0.016, 1.084), (0.0, 1.088)]
+    points = []
+    for offset, height in rows:
+        x, z = (0.146 + offset) * np.sin(around), (0.114 + offset) * np.cos(around)
+        points.append(np.stack([x, np.full(72, height) - 0.012 * np.cos(around), z], axis=1))
+    return loft(np.stack(points), closed=True, crease_degrees=50.0)
+
+
+def _cloak(detail: float) -> MeshData:
+    """A sheet from the shoulders to the calves, open in front, both faces modelled."""
+    columns, rows = max(24, int(84 / detail)), max(12, int(40 / detail))
+    turn = np.linspace(-1.0, 1.0, columns)
+    down = np.linspace(0.0, 1.0, rows)
+    t, d = np.meshgrid(turn, down)
+    around = np.pi + t * np.radians(118.0 - 22.0 * np.minimum(d * 1.8, 1.0))  # 180: the back
+    height = 1.492 - 0.045 * np.minimum(d * 9.0, 1.0) - 1.02 * d - 0.012 * np.cos(9.0 * around) * d
+    width = 0.090 + 0.118 * np.sqrt(np.clip(d * 9.0, 0.0, 1.0)) + 0.095 * d
+    depth = 0.080 + 0.052 * np.sqrt(np.clip(d * 6.0, 0.0, 1.0)) + 0.125 * d
+    fold = np.cos(13.0 * around + 1.2 * np.sin(2.0 * around)) + 0.5 * np.cos(7.0 * around + 0.6)
+    ripple = 1.0 + 0.085 * np.clip(d * 1.6 - 0.12, 0.0, 1.0) * fold
+    outer = np.stack(
+        [width * ripple * np.sin(around), height, depth * ripple * np.cos(around) - 0.022], axis=-1
+    )
+    inner = outer - 0.012 * np.stack([np.sin(around), 0.0 * d, np.cos(around)], axis=-1)
+    inner[:, 0], inner[:, -1], inner[-1] = outer[:, 0], outer[:, -1], outer[-1]
+    shade = np.clip(0.80 + 0.22 * fold * np.clip(d * 1.6, 0.0, 1.0), 0.45, 1.0)
+    color = np.repeat(shade[..., None], 3, axis=2)
+    return join([loft(outer, flip=True, crease_degrees=80.0, colors=color),
+                 loft(inner, crease_degrees=80.0, colors=0.6 * color)])  # fmt: skip
+
+
+def _creased(tunic: MeshData) -> MeshData:
+    """Darker in the skirt's folds and under the arms."""
+    x, y, z = tunic.positions.T
+    around = np.arctan2(x, z)
+    fold = np.cos(11.0 * around + 0.7 * np.sin(3.0 * around)) + 0.4 * np.cos(5.0 * around + 1.1)
+    deep = np.clip((1.0 - y) / 0.3, 0.0, 1.0)
+    shade = np.clip(1.0 - 0.16 * deep * (1.0 - fold / 1.4), 0.5, 1.0)
+    return tinted(tunic, shade[:, None])
