@@ -5,15 +5,22 @@ triangle a block, split at the median. It is slow, plain and independent of the 
 """
 
 import struct
+import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import trimesh
 
 from bvh import oracle
+from bvh.build import Blas, BuildOptions, build_blas
+from bvh.scene_bvh import SceneBvh, assemble
+from bvh.tlas import BvhInstance
 
 INVALID = 0xFFFFFFFF
 NAN = float("nan")
@@ -156,6 +163,30 @@ def hand() -> SimpleNamespace:
     )
 
 
+def one_blas(triangles: Any, opaque: bool = True, **options: Any) -> Blas:
+    """A BLAS of the real builder: geometry 0, primitive i is row i."""
+    corners = np.asarray(triangles, np.float32).reshape(-1, 3, 3)
+    return build_blas(
+        corners,
+        np.zeros(len(corners), np.uint32),
+        np.arange(len(corners), dtype=np.uint32),
+        np.array([opaque]),
+        BuildOptions(**options),
+    )
+
+
+def one_scene(triangles: Any, transform: Any = None, **options: Any) -> SceneBvh:
+    """One BLAS under one instance (identity unless given)."""
+    placed = BvhInstance(0, np.eye(4) if transform is None else transform)
+    return assemble([one_blas(triangles, **options)], ["mesh"], [placed])
+
+
+@pytest.fixture(scope="session")
+def built() -> SimpleNamespace:
+    """Scenes of the real builder: `built.blas(triangles)`, `built.scene(triangles, transform)`."""
+    return SimpleNamespace(blas=one_blas, scene=one_scene)
+
+
 def _oracle_tracer(scene: Any, rays: Any, **options: Any) -> oracle.Trace:
     words = scene if isinstance(scene, np.ndarray) else scene.words
     return oracle.trace(words, rays, **options)
@@ -169,3 +200,45 @@ def tracers(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """`trace(scene, rays, any_hit=, count_all=, mask=, flags=) -> Trace-like`; `scene` is a
     SceneBvh or the words of one."""
     return TRACERS[request.param]
+
+
+@dataclass(frozen=True)
+class Kitchen:
+    """The kitchen as one world-space triangle soup, its scene buffer and what the build took."""
+
+    triangles: np.ndarray  # [m, 3, 3] float32
+    geometry: np.ndarray  # [m]
+    primitive: np.ndarray  # [m]
+    blas: Blas
+    bvh: SceneBvh
+    seconds: float
+    peak_bytes: int
+
+
+@pytest.fixture(scope="session")
+def kitchen(shared_scenes: Path) -> Kitchen:
+    """Built once a session with default options; the time includes what tracemalloc costs."""
+    parts = []
+    scene = trimesh.load(shared_scenes / "kitchen.glb", process=False)
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        world = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
+        parts.append(world.astype(np.float32)[mesh.faces])
+    triangles = np.concatenate(parts)
+    counts = [len(part) for part in parts]
+    geometry = np.repeat(np.arange(len(parts), dtype=np.uint32), counts)
+    primitive = np.concatenate([np.arange(n, dtype=np.uint32) for n in counts])
+    tracemalloc.start()
+    started = time.perf_counter()
+    blas = build_blas(triangles, geometry, primitive, np.ones(len(parts), np.bool_), BuildOptions())
+    seconds = time.perf_counter() - started
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    bvh = assemble([blas], ["kitchen"], [BvhInstance(0, name="kitchen")])
+    return Kitchen(triangles, geometry, primitive, blas, bvh, seconds, peak)
+
+
+@pytest.fixture(scope="session")
+def kitchen_bvh(kitchen: Kitchen) -> SceneBvh:
+    return kitchen.bvh
