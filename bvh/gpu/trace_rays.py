@@ -3,25 +3,21 @@ passes share, without queues or shading. `bvh.oracle.trace` is its CPU counterpa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bvh.counters import COUNTERS, buffer_words
+from bvh.layout import ROOT_POINTER, UNIT_BYTES, unpack_pointer
+from bvh.rays import RAY
+from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
 from engine.gpu.structs import Field, Struct
 from engine.gpu.timer import PassTimer
 
-RAY = Struct(
-    "Ray",
-    Field("origin", "f32", 3),
-    Field("t_min", "f32"),
-    Field("direction", "f32", 3),
-    Field("t_max", "f32"),
-)
 HIT = Struct(
     "Hit",
     Field("t", "f32"),
@@ -31,7 +27,6 @@ HIT = Struct(
     Field("primitive", "u32"),
     Field("instance", "u32"),
 )
-MISS = 0xFFFFFFFF
 GROUP_SIZE = 64
 # Bits of `failed`; any of them makes a run invalid.
 FAILURES = {1: "a stack overflowed", 2: "an unknown node type was met", 4: "the step limit ran out"}
@@ -69,9 +64,30 @@ class Variant:
         }
 
 
+def fit_variant(variant: Variant, scene: SceneBvh, *, has_alpha: bool = True) -> Variant:
+    """The variant with what this scene does not need left out: FP16 nodes, the alpha test, and
+    the TLAS where its only instance is an identity that every ray sees."""
+    has_fp16 = any(stats.nodes_fp16 for stats in scene.blas_stats)
+    variant = replace(variant, has_fp16=has_fp16, has_alpha=has_alpha)
+    if len(scene.instances) != 1:
+        return variant
+    only = scene.instances[0]
+    plain = only.mask == 0xFF and not only.flags and np.array_equal(only.transform, np.eye(4))
+    if not plain or not scene.blas_stats[only.blas].blocks:
+        return variant
+    root = unpack_pointer(ROOT_POINTER)[0] // 4
+    instance = int(scene.words[root])  # child 0 of the TLAS's root
+    return replace(
+        variant,
+        two_level=False,
+        start_unit=int(scene.blas_bases[only.blas]) // UNIT_BYTES,
+        start_instance_unit=instance >> 3,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class GpuTrace:
-    """What one dispatch gave. `hits` has dtype HIT.dtype (object MISS on a miss, t = t_max there);
+    """What one dispatch gave. `hits` has dtype HIT.dtype (object MISS_ID on a miss, t = t_max there);
     `ms` is GPU time by timestamps (NaN without them); `counters` and `nodes` (box nodes a ray)
     come from counted runs only; `failures` lists what went wrong, empty for a valid run."""
 
@@ -117,8 +133,8 @@ class RayTracer:
         )
 
     def upload(self, rays: NDArray[Any]) -> None:
-        """Puts rays (dtype RAY.dtype, or float32 [n, 8] in its order) on the GPU."""
-        raw = np.ascontiguousarray(rays).view(np.float32).reshape(-1, 8)
+        """Puts rays (dtype RAY) on the GPU."""
+        raw = np.ascontiguousarray(rays, RAY).view(np.float32).reshape(-1, 8)
         self.count = len(raw)
         size = self.count * HIT.size
         self._timer = PassTimer(self.device, 1)
@@ -175,6 +191,3 @@ class RayTracer:
             return GpuTrace(empty, float("nan"), (), None, None, None)
         self.upload(rays)
         return self.read(self.dispatch())
-
-
-

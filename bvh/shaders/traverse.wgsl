@@ -24,14 +24,17 @@ override HAS_FP16: bool = true;
 override HAS_ALPHA: bool = true; // false: every triangle counts as opaque
 override WHILE_WHILE: bool = false; // true: descend to a leaf before any lane tests triangles
 override RAY_MASK: u32 = 255u;
-override RAY_FLAGS: u32 = 0u; // bits of bvh.oracle.RayFlags
+override RAY_FLAGS: u32 = 0u; // bits of bvh.rays.RayFlags
 override START_UNIT: u32 = 0u; // base of the container to start in, in 64-byte units
 override START_INSTANCE_UNIT: u32 = 0u; // with TWO_LEVEL false: the instance node of that BLAS
 
 const RAY_FORCE_OPAQUE: u32 = 1u;
 const RAY_FORCE_NON_OPAQUE: u32 = 2u;
-const RAY_CULL_BACK: u32 = 4u;
-const RAY_CULL_FRONT: u32 = 8u;
+const RAY_CULL_BACK: u32 = 16u;
+const RAY_CULL_FRONT: u32 = 32u;
+const RAY_CULL_OPAQUE: u32 = 64u;
+const RAY_CULL_NON_OPAQUE: u32 = 128u;
+const RAY_CULLS: u32 = 240u;
 
 const FAILED_STACK: u32 = 1u;
 const FAILED_NODE: u32 = 2u;
@@ -120,7 +123,7 @@ fn original_weights(flags: u32, triangle: u32, w1: f32, w2: f32) -> Weights {
 fn consider(hit: TriangleHit, block: u32, triangle: u32, instance_unit: u32) -> bool {
     count_triangle(hit.hit);
     if (!hit.hit) { return false; }
-    if (!HAS_ALPHA && (RAY_FLAGS & (RAY_CULL_BACK | RAY_CULL_FRONT)) == 0u) { return true; }
+    if (!HAS_ALPHA && (RAY_FLAGS & RAY_CULLS) == 0u) { return true; }
     let instance = bvh[instance_unit << 2u];
     let flags = instance.w;
     if ((RAY_FLAGS & (RAY_CULL_BACK | RAY_CULL_FRONT)) != 0u
@@ -128,13 +131,13 @@ fn consider(hit: TriangleHit, block: u32, triangle: u32, instance_unit: u32) -> 
         let front = hit.front != ((flags & INSTANCE_FLIP_FACING) != 0u);
         if ((RAY_FLAGS & select(RAY_CULL_BACK, RAY_CULL_FRONT, front)) != 0u) { return false; }
     }
-    if (!HAS_ALPHA) { return true; }
     let tail = bvh[(block << 2u) + 3u];
     var opaque = (tail.x & GEOMETRY_OPAQUE) != 0u || (flags & INSTANCE_FORCE_OPAQUE) != 0u;
     if ((flags & INSTANCE_NO_FORCE_NON_OPAQUE) == 0u) { opaque = false; }
     if ((RAY_FLAGS & RAY_FORCE_OPAQUE) != 0u) { opaque = true; }
     if ((RAY_FLAGS & RAY_FORCE_NON_OPAQUE) != 0u) { opaque = false; }
-    if (opaque) { return true; }
+    if ((RAY_FLAGS & select(RAY_CULL_NON_OPAQUE, RAY_CULL_OPAQUE, opaque)) != 0u) { return false; }
+    if (opaque || !HAS_ALPHA) { return true; }
     count_any_hit();
     let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);
     let object = (flags & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK);

@@ -50,8 +50,8 @@ class FrameTimes:
 class Frame:
     """`passes` in order over `resources` (name -> buffer or texture view).
 
-    `given` names resources that hold data before the frame; `cleared` names buffers that are
-    zeroed at its start (queue headers, counters).
+    `given` names resources that hold data before the frame; `cleared` maps buffers to the bytes
+    that are zeroed at their start when the frame begins (queue headers, counters; None: all).
     """
 
     def __init__(
@@ -61,20 +61,20 @@ class Frame:
         resources: Mapping[str, Any],
         *,
         given: Sequence[str] = (),
-        cleared: Sequence[str] = (),
+        cleared: Mapping[str, int | None] | None = None,
     ) -> None:
         self.device = device
         self.passes = tuple(passes)
         self.resources = dict(resources)
-        self.cleared = tuple(cleared)
+        self.cleared = dict(cleared or {})
         self.timer = PassTimer(device, len(self.passes))
-        check_order(self.passes, (*given, *cleared))
+        check_order(self.passes, (*given, *self.cleared))
 
     def submit(self) -> None:
         """Encodes every pass and submits once."""
         encoder = self.device.wgpu.create_command_encoder(label="frame")
-        for name in self.cleared:
-            encoder.clear_buffer(self.resources[name])
+        for name, size in self.cleared.items():
+            encoder.clear_buffer(self.resources[name], 0, size)
         for index, item in enumerate(self.passes):
             timestamps = self.timer.writes(index)
             extra = {"timestamp_writes": timestamps} if timestamps else {}

@@ -32,27 +32,31 @@ class Pass:
 def stage_pass(
     name: str,
     stage: Stage,
-    groups: int | None = None,
+    groups: int | tuple[int, int] | None = None,
     *,
     arguments: str | None = None,
-    reads: tuple[str, ...] = (),
+    bind: Mapping[str, str] | None = None,
 ) -> Pass:
-    """A pass that dispatches one stage over `groups` workgroups, or over the group counts that
-    an earlier pass wrote into the buffer `arguments`. Reads and writes come from its bindings.
+    """A pass that dispatches one stage over `groups` workgroups (a count or x, y), or over the group counts that
+    an earlier pass wrote into the buffer `arguments`.
+
+    `bind` maps a binding's name in the WGSL to the frame's resource where they differ. Reads and
+    writes come from the bindings.
     """
-    writes = tuple(
-        b.name for b in stage.bindings if "read_write" in b.space or "storage_2d" in b.type
-    )
-    inputs = tuple(b.name for b in stage.bindings if b.name not in writes)
+    renamed = {b.name: (bind or {}).get(b.name, b.name) for b in stage.bindings}
+    writable = [b for b in stage.bindings if "read_write" in b.space or "storage_2d" in b.type]
+    writes = tuple(renamed[b.name] for b in writable)
     # What a stage updates in place (a queue's header, a counter) it also reads.
-    updated = tuple(b.name for b in stage.bindings if b.name in writes and "read_write" in b.space)
-    extra = (arguments,) if arguments else ()
+    reads = [renamed[b.name] for b in stage.bindings if "storage_2d" not in b.type]
+    if arguments:
+        reads.append(arguments)
 
     def encode(encoder: Any, resources: Resources) -> None:
+        bound = {inner: resources[outer] for inner, outer in renamed.items()}
         if arguments:
-            stage.dispatch_indirect(encoder, resources, resources[arguments])
+            stage.dispatch_indirect(encoder, bound, resources[arguments])
         else:
             assert groups is not None
-            stage.dispatch(encoder, resources, groups)
+            stage.dispatch(encoder, bound, groups)
 
-    return Pass(name, (*inputs, *updated, *extra, *reads), writes, encode)
+    return Pass(name, tuple(reads), writes, encode)

@@ -128,12 +128,15 @@ class Stage:
             raise ShaderError(f"{name} ({path}): {error}") from error
         device.composer.compile_ms += 1e3 * (time.perf_counter() - start)
 
-    def dispatch(self, encoder: Any, resources: Mapping[str, Any], groups: int) -> None:
-        """Encodes the stage over `groups` workgroups, folded into y past 65,535."""
+    def dispatch(
+        self, encoder: Any, resources: Mapping[str, Any], groups: int | tuple[int, int]
+    ) -> None:
+        """Encodes the stage over `groups` workgroups: a count, folded into y past 65,535, or
+        (x, y)."""
         if groups == 0:
             return
         self._bind(encoder, resources)
-        encoder.dispatch_workgroups(*fold_groups(groups))
+        encoder.dispatch_workgroups(*(fold_groups(groups) if isinstance(groups, int) else groups))
 
     def dispatch_indirect(
         self, encoder: Any, resources: Mapping[str, Any], arguments: Any, offset: int = 0
@@ -152,7 +155,7 @@ class Stage:
             raise ValueError(f"{self.name} has no twin")
         self.twin(*(resources[b.name] for b in self.bindings))
 
-    def run(self, resources: Mapping[str, Any], groups: int) -> None:
+    def run(self, resources: Mapping[str, Any], groups: int | tuple[int, int]) -> None:
         """Dispatches once in a submission of its own (tests and one-off work)."""
         encoder = self.device.wgpu.create_command_encoder(label=self.name)
         compute = encoder.begin_compute_pass(label=self.name)

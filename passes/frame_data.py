@@ -1,0 +1,207 @@
+"""The frame's buffers and textures, and what can be read out of them.
+
+Pixel-indexed buffers hold pixel y * width + x. Everything that grows with the picture is checked
+against the adapter's limits before it is allocated.
+"""
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.counters import buffer_words
+from bvh.gpu.trace_rays import HIT
+from engine.gpu.device import Device
+from engine.gpu.errors import LimitError, UserError
+from engine.scene.upload import decode_normals
+from passes.frame_stats import FrameStats
+from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
+from passes.gpu_scene import GpuScene
+from passes.queue import QUEUE_HEADER
+from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+
+if TYPE_CHECKING:
+    from passes.hybrid import FrameOptions
+
+TEXTURES = {
+    "visibility": "rgba32uint",
+    "surface": "rgba32uint",
+    "depth": "r32float",
+    "raster_depth": "depth32float",
+}
+PIXEL_BYTES = {"direct": 8, "reflected": 16, "accumulated": 16, "picture": 4}
+
+
+class FrameData:
+    """Allocated once for a picture size; queues grow after a frame that overflowed."""
+
+    def __init__(self, device: Device, scene: GpuScene, options: "FrameOptions") -> None:
+        self.device = device
+        self.scene = scene
+        self.options = options
+        self.width, self.height = options.width, options.height
+        self.pixels = self.width * self.height
+        self.instance_count = max(1, len(scene.prepared.bvh.instances))
+        self.capacities = {
+            ray.name: max(1, int(self.pixels * ray.slots_per_pixel * options.queue_fraction))
+            for ray in RAY_TYPES
+        }
+        self._check_limits()
+        self.textures: dict[str, Any] = {}
+        self.resources: dict[str, Any] = dict(scene.buffers)
+        self.resources["frame"] = device.buffer("frame", FRAME_UNIFORMS.size, "UNIFORM|COPY_DST")
+        for name, texel_format in TEXTURES.items():
+            self._add_texture(name, texel_format)
+        for name, size in PIXEL_BYTES.items():
+            self.resources[name] = device.buffer(name, size * self.pixels)
+        self.resources["primary_failed"] = device.buffer("primary_failed", 4)
+        self.given = (*scene.buffers, "frame", "accumulated")
+        # Only a queue's header is cleared: its records are overwritten before they are read.
+        self.cleared: dict[str, int | None] = {"primary_failed": None}
+        for ray in RAY_TYPES:
+            self._add_queue(ray)
+            results = self.pixels * ray.slots_per_pixel if ray is SHADOW else self.pixels
+            self.resources[ray.results] = device.buffer(ray.results, ray.result_bytes * results)
+            self.resources[f"{ray.name}_arguments"] = device.buffer(
+                f"{ray.name}_arguments", 12, "STORAGE|INDIRECT|COPY_SRC|COPY_DST"
+            )
+            if options.count:
+                words = buffer_words(self.instance_count)
+                self.resources[f"{ray.name}_counters"] = device.buffer("counters", 4 * words)
+                slots = self.pixels * ray.slots_per_pixel
+                self.resources[f"{ray.name}_nodes"] = device.buffer("nodes", 4 * slots)
+                self.cleared |= {f"{ray.name}_counters": None, f"{ray.name}_nodes": None}
+            self.cleared[ray.queue] = QUEUE_HEADER.size
+
+    def _check_limits(self) -> None:
+        side = self.device.limits["max-texture-dimension-2d"]
+        size = f"{self.width}x{self.height}"
+        if max(self.width, self.height) > side:
+            raise LimitError(
+                f"size {size} is beyond {self.device.info.adapter}'s largest picture, {side} a side"
+            )
+        for ray in RAY_TYPES:
+            self.device.check_binding(
+                f"size {size}: the {ray.name} queue", self._queue_bytes(ray)
+            )
+        for name, item in PIXEL_BYTES.items():
+            self.device.check_binding(f"size {size}: the {name} buffer", item * self.pixels)
+
+    def _queue_bytes(self, ray: RayType) -> int:
+        return QUEUE_HEADER.size + ray.record.size * self.capacities[ray.name]
+
+    def _add_queue(self, ray: RayType) -> None:
+        self.resources[ray.queue] = self.device.buffer(ray.queue, self._queue_bytes(ray))
+
+    def _add_texture(self, name: str, texel_format: str) -> None:
+        usage = "TEXTURE_BINDING|RENDER_ATTACHMENT|COPY_SRC"
+        if name != "raster_depth":
+            usage += "|STORAGE_BINDING"
+        texture = self.device.wgpu.create_texture(
+            label=name, size=(self.width, self.height, 1), format=texel_format, usage=usage
+        )
+        self.textures[name] = texture
+        self.resources[name] = texture.create_view()
+
+    def write_uniforms(self, inputs: FrameInputs) -> None:
+        record = pack_uniforms(inputs, self.width, self.height, self.scene.bases)
+        self.device.write(self.resources["frame"], record.reshape(1))
+
+    def grow_queues(self, stats: FrameStats) -> None:
+        """Makes room for what the last frame dropped."""
+        for ray in RAY_TYPES:
+            wanted = stats.rays[ray.name].rays + stats.rays[ray.name].dropped
+            if wanted > self.capacities[ray.name]:
+                self.capacities[ray.name] = wanted
+                self._add_queue(ray)
+
+    def read_header(self, ray: RayType) -> dict[str, int]:
+        record = self.device.read(self.resources[ray.queue], QUEUE_HEADER.dtype, count=1)[0]
+        return {name: int(record[name]) for name in QUEUE_HEADER.dtype.names}
+
+    def read_records(self, ray: RayType) -> NDArray[Any]:
+        """The rays that were traced in the last frame, in queue order."""
+        header = self.read_header(ray)
+        count = min(header["count"], header["capacity"])
+        return self.device.read(
+            self.resources[ray.queue], ray.record.dtype, offset=QUEUE_HEADER.size, count=count
+        )
+
+    def read_picture(self) -> NDArray[np.uint8]:
+        words = self.device.read(self.resources["picture"], np.uint8, count=4 * self.pixels)
+        return words.reshape(self.height, self.width, 4)[..., :3].copy()
+
+    def read_texture(self, name: str) -> NDArray[Any]:
+        """[height, width, words] uint32 (float32 for depth)."""
+        words = 4 if TEXTURES[name] == "rgba32uint" else 1
+        data = self.device.wgpu.queue.read_texture(
+            {"texture": self.textures[name], "mip_level": 0, "origin": (0, 0, 0)},
+            {"offset": 0, "bytes_per_row": 4 * words * self.width, "rows_per_image": self.height},
+            (self.width, self.height, 1),
+        )
+        self.device.forced_waits += 1
+        self.device.readback_bytes += 4 * words * self.pixels
+        kind = np.float32 if name == "depth" else np.uint32
+        return np.frombuffer(data, kind).reshape(self.height, self.width, words)
+
+    def read_aov(self, name: str) -> NDArray[Any]:
+        kind, _, ray_name = name.partition("/")
+        if kind == "nodes":
+            return self._read_nodes(name, ray_name)
+        seen = self.read_texture("visibility")
+        covered = seen[..., 0] != 0xFFFFFFFF
+        if name in ("object", "primitive"):
+            return seen[..., 0 if name == "object" else 1].astype(np.int64) * covered - ~covered
+        if name == "depth":
+            return np.where(covered, self.read_texture("depth")[..., 0], np.float32(np.inf))
+        surface = self.read_texture("surface")
+        if name == "normal":
+            flat = decode_normals(np.ascontiguousarray(surface[..., 0]).reshape(-1))
+            return flat.reshape(self.height, self.width, 3) * covered[..., None]
+        if name == "material":
+            return (surface[..., 3] & 0xFFFF).astype(np.int32) * covered - ~covered
+        if name in ("roughness", "metalness"):
+            shift = 16 if name == "roughness" else 24
+            return ((surface[..., 3] >> np.uint32(shift)) & 0xFF).astype(np.float32) / 255
+        if name == "base_color":
+            bytes4 = np.ascontiguousarray(surface[..., 2]).view(np.uint8)
+            root = bytes4.reshape(self.height, self.width, 4)[..., :3].astype(np.float32) / 255
+            return root * root
+        raise UserError(
+            f"unknown aov '{name}', there are depth, normal, roughness, metalness, base_color, "
+            f"material, object, primitive, {', '.join(f'nodes/{r.name}' for r in RAY_TYPES)}"
+        )
+
+    def _read_nodes(self, name: str, ray_name: str) -> NDArray[np.uint32]:
+        ray = next((r for r in RAY_TYPES if r.name == ray_name), None)
+        if ray is None:
+            there = ", ".join(f"nodes/{r.name}" for r in RAY_TYPES)
+            raise UserError(f"unknown aov '{name}', there are {there}")
+        if not self.options.count:
+            raise ValueError(f"{name} needs a counted frame")
+        return self.read_slot_nodes(ray).reshape(self.height, self.width, -1).sum(
+            axis=-1, dtype=np.uint32
+        )
+
+    def read_slot_nodes(self, ray: RayType) -> NDArray[np.uint32]:
+        """Box nodes of the ray in each slot [pixels * slots_per_pixel]; 0: no ray was sent."""
+        count = self.pixels * ray.slots_per_pixel
+        return self.device.read(self.resources[f"{ray.name}_nodes"], np.uint32, count=count)
+
+    def hash_results(self) -> str:
+        digest = hashlib.sha256()
+        reflection = self.read_records(REFLECTION)
+        hits = self.device.read(
+            self.resources[REFLECTION.results], HIT.dtype, count=len(reflection)
+        )
+        order = np.argsort(reflection["pixel"], kind="stable")
+        for column in (reflection["pixel"], hits["object"], hits["primitive"]):
+            digest.update(np.ascontiguousarray(column[order]).tobytes())
+        slots = np.sort(self.read_records(SHADOW)["slot"])
+        lit = self.device.read(
+            self.resources[SHADOW.results], np.uint32, count=SHADOW.slots_per_pixel * self.pixels
+        )
+        digest.update(slots.tobytes())
+        digest.update(lit[slots].tobytes())
+        return digest.hexdigest()

@@ -1,0 +1,58 @@
+"""What one frame did: times by pass, counts by ray type, costs by object.
+
+Times are milliseconds from timestamps (NaN where the adapter has none). Fields that only counted
+pipelines know are None in a timed frame.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RayStats:
+    """One ray type in one frame; counter definitions are in bvh/counters.py. Sums over the
+    frame's rays, except `stack_max` and the percentiles of nodes a ray."""
+
+    rays: int
+    dropped: int
+    payload_bytes: int
+    replaced: int  # directions below the geometric horizon that were mirrored up
+    failed: int  # bits of bvh.gpu.trace_rays.FAILURES
+    hits: int | None = None
+    misses: int | None = None
+    nodes: int | None = None
+    nodes_hit: int | None = None
+    nodes_miss: int | None = None
+    nodes_p50: float | None = None
+    nodes_p95: float | None = None
+    nodes_max: int | None = None
+    box_tests: int | None = None
+    box_hits: int | None = None
+    triangle_tests: int | None = None
+    triangle_hits: int | None = None
+    instance_hits: int | None = None
+    any_hits: int | None = None
+    texture_fetches: int | None = None
+    stack_max: int | None = None
+    overflows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStats:
+    """`passes` in frame order. `objects` maps (object name, ray type) to nodes, triangle_tests
+    and any_hits spent there; the name "(TLAS)" holds what the top level took. `valid` is False
+    when a queue dropped records or a traversal failed: the picture must not be trusted."""
+
+    passes: dict[str, float]
+    frame_total_ms: float
+    frame_gaps_ms: float
+    cpu_ms: float
+    rays: dict[str, RayStats]
+    objects: dict[tuple[str, str], dict[str, int]]
+    dropped: int
+    valid: bool
+    counted: bool
+    upload_bytes: int
+    readback_bytes: int
+    forced_waits: int
+    timing_source: str
+    failures: tuple[str, ...] = ()

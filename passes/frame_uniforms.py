@@ -1,0 +1,96 @@
+"""The uniform block that every pass of the hybrid frame reads, declared once.
+
+Vectors are world space; `camera_right` and `camera_up` are scaled so that
+`forward + x * right + y * up` with x, y in [-1, 1] spans the picture. Radiance is linear.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.gpu.structs import Field, Struct
+from engine.scene.camera import Camera
+from engine.scene.light import Environment, RectLight
+
+FRAME_UNIFORMS = Struct(
+    "FrameUniforms",
+    Field("view_projection", "vec4f", 4),  # rows
+    Field("camera_origin", "vec4f"),
+    Field("camera_right", "vec4f"),
+    Field("camera_up", "vec4f"),
+    Field("camera_forward", "vec4f"),
+    Field("light_center", "vec4f"),
+    Field("light_half_u", "vec4f"),
+    Field("light_half_v", "vec4f"),
+    Field("light_radiance", "vec4f"),
+    Field("light_normal", "vec4f"),  # w: area
+    Field("environment_zenith", "vec4f"),
+    Field("environment_horizon", "vec4f"),
+    Field("environment_ground", "vec4f"),
+    Field("width", "u32"),
+    Field("height", "u32"),
+    Field("seed", "u32"),
+    Field("frame_index", "u32"),
+    Field("roughness_cutoff", "f32"),
+    Field("pixel_spread", "f32"),  # radians a pixel, for ray cones
+    Field("exposure", "f32"),
+    Field("sample_count", "u32"),  # samples in the accumulation buffer, this frame's included
+    Field("material_base", "u32"),  # of `tables`, in vec4s
+    Field("texture_base", "u32"),
+    Field("vertex_base", "u32"),  # of `geometry`, in words
+    Field("zero", "u32"),  # see bvh/shaders/ray_triangle.wgsl
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInputs:
+    """What may change from frame to frame without rebuilding anything."""
+
+    camera: Camera
+    light: RectLight
+    environment: Environment
+    seed: int = 0
+    frame_index: int = 0
+    sample_count: int = 1
+    roughness_cutoff: float = 0.6
+    exposure: float = 1.0
+
+
+def pack_uniforms(
+    inputs: FrameInputs, width: int, height: int, bases: tuple[int, int, int]
+) -> NDArray[np.void]:
+    """One FRAME_UNIFORMS record. `bases` are material_base, texture_base and vertex_base."""
+    record = np.zeros((), FRAME_UNIFORMS.dtype)
+    camera, light, environment = inputs.camera, inputs.light, inputs.environment
+    aspect = width / height
+    tangent = np.tan(camera.y_fov / 2)
+    to_world = np.asarray(camera.transform, np.float64)
+    axes = to_world[:3, :3] / np.linalg.norm(to_world[:3, :3], axis=0)
+    record["view_projection"] = camera.projection(aspect) @ camera.view_matrix()
+    record["camera_origin"][:3] = to_world[:3, 3]
+    record["camera_right"][:3] = axes[:, 0] * tangent * aspect
+    record["camera_up"][:3] = axes[:, 1] * tangent
+    record["camera_forward"][:3] = -axes[:, 2]
+    normal = np.cross(light.half_u, light.half_v)
+    record["light_center"][:3] = light.center
+    record["light_half_u"][:3] = light.half_u
+    record["light_half_v"][:3] = light.half_v
+    record["light_radiance"][:3] = light.radiance
+    record["light_normal"][:3] = normal / np.linalg.norm(normal)
+    record["light_normal"][3] = 4 * np.linalg.norm(normal)
+    record["environment_zenith"][:3] = environment.zenith
+    record["environment_horizon"][:3] = environment.horizon
+    record["environment_ground"][:3] = environment.ground
+    record["width"], record["height"] = width, height
+    record["seed"], record["frame_index"] = inputs.seed, inputs.frame_index
+    record["roughness_cutoff"] = inputs.roughness_cutoff
+    record["pixel_spread"] = 2 * tangent / height
+    record["exposure"] = inputs.exposure
+    record["sample_count"] = inputs.sample_count
+    record["material_base"], record["texture_base"], record["vertex_base"] = bases
+    return record
+
+
+def wgsl() -> str:
+    return FRAME_UNIFORMS.wgsl()

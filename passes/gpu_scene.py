@@ -1,0 +1,47 @@
+"""A prepared scene in storage buffers. Several frames may share one.
+
+* `bvh`: the scene's guest-layout bytes.
+* `tables`: objects, then materials, then textures, as vec4s (engine/scene/records.py).
+* `geometry`: all indices, then all vertices, as words.
+* `texels`: every texture and mip. `alpha`: what alpha tests need (passes/alpha.py).
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.gpu.device import Device
+from passes.alpha import pack_alpha
+from passes.prepare import PreparedScene
+
+
+class GpuScene:
+    """Uploads at creation; LimitError names a buffer that the adapter cannot bind, before any of
+    them is allocated."""
+
+    def __init__(self, device: Device, prepared: PreparedScene) -> None:
+        self.device = device
+        self.prepared = prepared
+        pack = prepared.pack
+        start = time.perf_counter()
+        rows = [np.ascontiguousarray(t).view(np.uint32).reshape(-1, 4) for t in
+                (pack.objects, pack.materials, pack.texture_table)]
+        arrays = {
+            "bvh": prepared.bvh.words,
+            "tables": np.concatenate(rows),
+            "geometry": np.concatenate(
+                [pack.indices, np.ascontiguousarray(pack.vertices).view(np.uint32)]
+            ),
+            "texels": pack.texels,
+            "alpha": pack_alpha(prepared.scene, pack),
+        }
+        for name, array in arrays.items():
+            device.check_binding(f"{prepared.scene.name}: the {name} buffer", array.nbytes)
+        # Where each table begins: material_base, texture_base (vec4s), vertex_base (words).
+        self.bases = (len(rows[0]), len(rows[0]) + len(rows[1]), len(pack.indices))
+        self.arrays: Mapping[str, Any] = arrays
+        self.buffers = {name: device.upload(name, array) for name, array in arrays.items()}
+        self.upload_ms = 1e3 * (time.perf_counter() - start)
+        self.has_alpha = any(not material.opaque for material in prepared.scene.materials)

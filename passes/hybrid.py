@@ -1,0 +1,223 @@
+"""READ FIRST: the hybrid frame as one list of passes.
+
+raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> composite,
+as one submission. `HybridFrame` owns the frame's buffers and reads its statistics back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bvh.gpu.trace_rays import Variant, fit_variant
+from engine.frame.frame import Frame, FrameTimes
+from engine.frame.render_pass import Pass, stage_pass
+from engine.gpu.device import Device
+from engine.gpu.errors import UserError
+from engine.gpu.stage import Stage
+from passes.frame_data import FrameData
+from passes.frame_stats import FrameStats
+from passes.frame_uniforms import FrameInputs
+from passes.gbuffer import raster_pass
+from passes.gpu_scene import GpuScene
+from passes.prepare import PreparedScene
+from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+from passes.read_back import collect_stats
+
+GBUFFERS = ("raster", "rays")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOptions:
+    """`width` and `height` in pixels. `roughness_cutoff`: smoother surfaces send a reflection
+    ray. `count` builds counted pipelines: their counts are true, their times are not.
+    `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted)."""
+
+    width: int
+    height: int
+    seed: int = 0
+    gbuffer: str = "raster"
+    roughness_cutoff: float = 0.6
+    exposure: float = 1.0
+    count: bool = False
+    sort_shadow: bool = False
+    while_while: bool = False
+    queue_fraction: float = 1.0
+
+
+def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> list[Pass]:
+    """The frame, in order. Group counts of whole-picture passes are 8x8 pixel tiles."""
+    shaders = "passes/shaders/"
+    tiles = (-(-options.width // 8), -(-options.height // 8))
+
+    def stage(name: str, file: str, **settings: Any) -> Stage:
+        return Stage(device, name, f"{shaders}{file}.wgsl", **settings)
+
+    def tile_pass(name: str, item: Stage, **bind: str) -> Pass:
+        return stage_pass(name, item, tiles, bind=bind)
+
+    def arguments_pass(ray: RayType, user: str) -> Pass:
+        return stage_pass(
+            f"arguments/{user}",
+            stage(f"arguments/{user}", "arguments"),
+            (1, 1),
+            bind={"queue": ray.queue, "arguments": f"{user}_arguments"},
+        )
+
+    def traverse_pass(ray: RayType) -> Pass:
+        slots, constants = traversal(scene, options, ray)
+        file = "traverse_queue_counted" if options.count else "traverse_queue"
+        name = f"traverse/{ray.name}/0"
+        return stage_pass(
+            name,
+            stage(name, file, slots=slots, constants=constants),
+            arguments=f"{ray.name}_arguments",
+            bind={
+                "queue": ray.queue,
+                "results": ray.results,
+                "counters": f"{ray.name}_counters",
+                "slot_nodes": f"{ray.name}_nodes",
+            },
+        )
+
+    if options.gbuffer == "raster":
+        visible = raster_pass(scene)
+    else:
+        slots, constants = traversal(scene, replace(options, count=False), None)
+        visible = tile_pass(
+            "gbuffer/rays",
+            stage("gbuffer/rays", "gbuffer_rays", slots=slots, constants=constants),
+            visibility_out="visibility",
+        )
+    return [
+        visible,
+        tile_pass(
+            "gbuffer/resolve",
+            stage("gbuffer/resolve", "resolve"),
+            surface_out="surface",
+            depth_out="depth",
+        ),
+        tile_pass("rays/reflection", stage("rays/reflection", "reflection")),
+        arguments_pass(REFLECTION, "reflection"),
+        traverse_pass(REFLECTION),
+        tile_pass("rays/shadow", stage("rays/shadow", "shadow")),
+        stage_pass(
+            "shade/reflection",
+            stage("shade/reflection", "shade", constants={"COUNT": options.count}),
+            arguments="reflection_arguments",
+        ),
+        arguments_pass(SHADOW, "shadow"),
+        traverse_pass(SHADOW),
+        tile_pass("composite", stage("composite", "composite")),
+    ]
+
+
+def traversal(
+    scene: GpuScene, options: FrameOptions, ray: RayType | None
+) -> tuple[dict[str, str], Mapping[str, float]]:
+    """Slots and override constants of the traversal kernel for a ray type (None: primary rays)."""
+    variant = Variant(
+        ray.name if ray else "primary",
+        any_hit=ray.any_hit if ray else False,
+        sort=options.sort_shadow if ray and ray.any_hit else True,
+        while_while=options.while_while,
+    )
+    variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.has_alpha)
+    slots = {
+        "stack": "bvh/shaders/stack_64.wgsl",
+        "accept": f"passes/shaders/accept_{'alpha' if scene.has_alpha else 'opaque'}.wgsl",
+        "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
+    }
+    if ray:
+        slots["record"] = ray.record_shader
+    return slots, variant.constants()
+
+
+class HybridFrame:
+    """One picture size of one scene on one device. `run` draws a frame and reads its numbers."""
+
+    def __init__(
+        self,
+        device: Device,
+        prepared: PreparedScene,
+        options: FrameOptions,
+        scene: GpuScene | None = None,
+    ) -> None:
+        if options.gbuffer not in GBUFFERS:
+            raise UserError(f"unknown gbuffer '{options.gbuffer}', there are {', '.join(GBUFFERS)}")
+        if not (0 < options.width and 0 < options.height):
+            raise UserError(f"size {options.width}x{options.height} has no pixels")
+        self.device = device
+        self.options = options
+        compiled = device.composer.compile_ms
+        self.scene = scene or GpuScene(device, prepared)
+        self.data = FrameData(device, self.scene, options)
+        self.passes = hybrid_passes(device, self.scene, options)
+        self.compile_ms = device.composer.compile_ms - compiled
+        view = self.scene.prepared.scene
+        self.inputs = FrameInputs(
+            view.camera,
+            view.light,
+            view.environment,
+            seed=options.seed,
+            roughness_cutoff=options.roughness_cutoff,
+            exposure=options.exposure,
+        )
+        self._frame = self._make_frame()
+
+    def _make_frame(self) -> Frame:
+        return Frame(
+            self.device,
+            self.passes,
+            self.data.resources,
+            given=self.data.given,
+            cleared=self.data.cleared,
+        )
+
+    def run(
+        self,
+        frame_index: int = 0,
+        sample_count: int = 1,
+        inputs: FrameInputs | None = None,
+    ) -> FrameStats:
+        """Draws frame `frame_index` (it seeds the sampling) and reads its statistics.
+
+        `sample_count` 1 starts a new picture; n adds to the running mean as its nth sample.
+        A frame whose queues overflowed comes back invalid, and the next one has larger queues.
+        """
+        device = self.device
+        before = (device.upload_bytes, device.readback_bytes, device.forced_waits)
+        self.inputs = replace(
+            inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
+        )
+        self.data.write_uniforms(self.inputs)
+        times: FrameTimes = self._frame.run()
+        stats = collect_stats(self.data, times, before)
+        if stats.dropped:
+            self.data.grow_queues(stats)
+            self._frame = self._make_frame()
+        return stats
+
+    def render(self, samples: int = 1, first_index: int = 0) -> FrameStats:
+        """`samples` frames into one picture; the last frame's statistics (invalid if any was)."""
+        valid = True
+        for sample in range(samples):
+            stats = self.run(first_index + sample, sample + 1)
+            valid = valid and stats.valid
+        return replace(stats, valid=valid)
+
+    def image(self) -> Any:
+        """uint8 [height, width, 3], sRGB, tone-mapped mean of the samples so far."""
+        return self.data.read_picture()
+
+    def aov(self, name: str) -> Any:
+        """One of depth (metres along the view axis, inf where nothing is), normal, roughness,
+        metalness, base_color, material, object, primitive, or nodes/<ray type> (counted frames)."""
+        return self.data.read_aov(name)
+
+    def result_hash(self) -> str:
+        """sha256 of what every ray of the last frame hit, in pixel order: equal for a timed and
+        a counted frame of the same scene, size and seed."""
+        return self.data.hash_results()
+
+
+__all__ = ["RAY_TYPES", "FrameOptions", "HybridFrame", "hybrid_passes"]

@@ -1,0 +1,26 @@
+"""Reflection rays: one a pixel whose roughness is at most the cutoff, closest-hit."""
+
+from engine.gpu.structs import Field, Struct
+from passes.rays.ray_type import RayType
+
+REFLECTION_RECORD = Struct(
+    "ReflectionRay",
+    Field("origin", "f32", 3),
+    Field("pixel", "u32"),
+    Field("direction", "f32", 3),  # unit
+    Field("cone", "u32"),  # 2 x f16: width at the origin, spread in radians
+)
+
+REFLECTION = RayType(
+    name="reflection",
+    record=REFLECTION_RECORD,
+    result_bytes=24,
+    any_hit=False,
+    record_shader="passes/shaders/rays/reflection.wgsl",
+    generator_shader="passes/shaders/reflection.wgsl",
+    slots_per_pixel=1,
+)
+
+
+def wgsl() -> str:
+    return REFLECTION_RECORD.wgsl()

@@ -1,0 +1,29 @@
+"""Shadow rays to the area light, from visible surfaces and from reflection hits, any-hit.
+
+A record holds the sampled point of the light, not a direction: 20 bytes against the reflection
+ray's 32. Slot 2 * pixel is the visible surface's, 2 * pixel + 1 the reflection hit's.
+"""
+
+from engine.gpu.structs import Field, Struct
+from passes.rays.ray_type import RayType
+
+SHADOW_RECORD = Struct(
+    "ShadowRay",
+    Field("origin", "f32", 3),
+    Field("light_uv", "u32"),  # 2 x 16-bit unorm across the light
+    Field("slot", "u32"),
+)
+
+SHADOW = RayType(
+    name="shadow",
+    record=SHADOW_RECORD,
+    result_bytes=4,
+    any_hit=True,
+    record_shader="passes/shaders/rays/shadow.wgsl",
+    generator_shader="passes/shaders/shadow.wgsl",
+    slots_per_pixel=2,
+)
+
+
+def wgsl() -> str:
+    return SHADOW_RECORD.wgsl()

@@ -1,0 +1,63 @@
+// Puts the frame together: emission, ambient light, the area light where its shadow ray arrived,
+// and what reflections brought. Adds the sample to the running mean and writes the tone-mapped
+// picture (sRGB bytes).
+#import passes.frame_uniforms
+#import engine.scene.records
+#import "passes/shaders/octahedral.wgsl"
+#import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/brdf.wgsl"
+#import "passes/shaders/environment.wgsl"
+
+@group(0) @binding(0) var<uniform> frame: FrameUniforms;
+@group(0) @binding(1) var<storage, read> tables: array<vec4<u32>>;
+@group(0) @binding(2) var visibility: texture_2d<u32>;
+@group(0) @binding(3) var surface: texture_2d<u32>;
+@group(0) @binding(4) var<storage, read> direct: array<vec2u>;
+@group(0) @binding(5) var<storage, read> reflected: array<vec4u>;
+@group(0) @binding(6) var<storage, read> shadow_results: array<u32>;
+@group(0) @binding(7) var<storage, read_write> accumulated: array<vec4f>;
+@group(0) @binding(8) var<storage, read_write> picture: array<u32>;
+
+const MATERIAL_VEC4S: u32 = 4u;
+
+fn unpack_radiance(words: vec2u) -> vec3f {
+    return vec3f(unpack2x16float(words.x), unpack2x16float(words.y).x);
+}
+
+// A filmic curve (Narkowicz, "ACES Filmic Tone Mapping Curve", 2015).
+fn tone_map(c: vec3f) -> vec3f {
+    return clamp(c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + 0.14), vec3f(0.0), vec3f(1.0));
+}
+
+fn linear_to_srgb(c: vec3f) -> vec3f {
+    return select(1.055 * pow(c, vec3f(1.0 / 2.4)) - 0.055, 12.92 * c, c <= vec3f(0.0031308));
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let pixel = tile_pixel(group, lane);
+    if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
+    let index = pixel.y * frame.width + pixel.x;
+    let direction = camera_direction(pixel);
+    var radiance = environment(direction);
+    if (textureLoad(visibility, pixel, 0).x != NOTHING) {
+        let s = unpack_surface(textureLoad(surface, pixel, 0));
+        let view = normalize(-direction);
+        let emissive = bitcast<vec4f>(tables[frame.material_base + s.material * MATERIAL_VEC4S + 1u]).xyz;
+        radiance = emissive + (1.0 - s.metalness) * s.base_color * ambient_radiance(s.shading_normal);
+        radiance += unpack_radiance(direct[index]) * f32(shadow_results[2u * index]);
+        if (s.roughness <= frame.roughness_cutoff) {
+            let r = reflected[index];
+            radiance += unpack_radiance(r.xy) + unpack_radiance(r.zw) * f32(shadow_results[2u * index + 1u]);
+        } else {
+            let f0 = reflectance_at_normal(s.base_color, s.metalness);
+            let n_v = max(dot(s.shading_normal, view), 1.0e-4);
+            radiance += specular_albedo(f0, s.roughness, n_v) * environment(reflect(-view, s.shading_normal));
+        }
+    }
+    var sum = vec4f(radiance, 1.0);
+    if (frame.sample_count > 1u) { sum += accumulated[index]; }
+    accumulated[index] = sum;
+    let display = linear_to_srgb(tone_map(sum.xyz / sum.w * frame.exposure));
+    picture[index] = pack4x8unorm(vec4f(display, 1.0));
+}

@@ -1,0 +1,34 @@
+// Pushes in lane order with one atomic a workgroup: every lane votes, one lane reserves, and those
+// that voted take consecutive slots. Order within a workgroup is the lanes', so that rays of
+// neighbouring pixels stay neighbours.
+#import passes.queue
+
+var<workgroup> push_votes: array<atomic<u32>, 2>;
+var<workgroup> push_base: u32;
+
+// First, in uniform control flow: some drivers hand out workgroup memory that is not zero, against
+// the specification.
+fn clear_votes(lane: u32) {
+    if (lane < 2u) { atomicStore(&push_votes[lane], 0u); }
+    workgroupBarrier();
+}
+
+fn vote(lane: u32) {
+    atomicOr(&push_votes[lane >> 5u], 1u << (lane & 31u));
+}
+
+fn vote_total() -> u32 {
+    return countOneBits(atomicLoad(&push_votes[0])) + countOneBits(atomicLoad(&push_votes[1]));
+}
+
+// How many lanes before this one voted.
+fn vote_rank(lane: u32) -> u32 {
+    let below = (1u << (lane & 31u)) - 1u;
+    let mine = countOneBits(atomicLoad(&push_votes[lane >> 5u]) & below);
+    return mine + select(0u, countOneBits(atomicLoad(&push_votes[0])), lane >= 32u);
+}
+
+// Records of a push of `total` at `base` that do not fit into `capacity`.
+fn overflow(base: u32, total: u32, capacity: u32) -> u32 {
+    return base + total - min(base + total, max(base, capacity));
+}

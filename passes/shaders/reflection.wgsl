@@ -1,0 +1,76 @@
+// Sends one reflection ray from each pixel that is smooth enough: a visible GGX normal is sampled
+// and the view direction mirrored about it. A direction below the geometric horizon would start
+// inside the surface: it is mirrored up again and counted in `replaced`.
+#import passes.frame_uniforms
+#import "passes/shaders/surface.wgsl"
+#import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/light.wgsl"
+#import "passes/shaders/queue_push.wgsl"
+#import passes.rays.reflection
+
+struct ReflectionQueue {
+    header: AtomicQueueHeader,
+    records: array<ReflectionRay>,
+}
+
+@group(0) @binding(0) var<uniform> frame: FrameUniforms;
+@group(0) @binding(1) var<storage, read> tables: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> geometry: array<u32>;
+@group(0) @binding(3) var visibility: texture_2d<u32>;
+@group(0) @binding(4) var surface: texture_2d<u32>;
+@group(0) @binding(5) var<storage, read_write> reflection_queue: ReflectionQueue;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    clear_votes(lane);
+    let pixel = tile_pixel(group, lane);
+    let inside = pixel.x < frame.width && pixel.y < frame.height;
+    let index = pixel.y * frame.width + pixel.x;
+    var wanted = false;
+    var ray: ReflectionRay;
+    if (inside) {
+        let seen = textureLoad(visibility, pixel, 0);
+        let s = unpack_surface(textureLoad(surface, pixel, 0));
+        if (seen.x != NOTHING && s.roughness <= frame.roughness_cutoff) {
+            wanted = true;
+            let view = normalize(-camera_direction(pixel));
+            let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
+            var half_vector = s.shading_normal;
+            if (s.roughness >= MIRROR_ROUGHNESS) {
+                let b = basis(s.shading_normal);
+                let local = vec3f(dot(view, b.tangent), dot(view, b.bitangent), dot(view, s.shading_normal));
+                let h = sample_visible_normal(local, s.roughness * s.roughness,
+                    random(index, frame.frame_index, frame.seed, REFLECTION_DIMENSION),
+                    random(index, frame.frame_index, frame.seed, REFLECTION_DIMENSION + 1u));
+                half_vector = h.x * b.tangent + h.y * b.bitangent + h.z * s.shading_normal;
+            }
+            var direction = normalize(2.0 * dot(view, half_vector) * half_vector - view);
+            let height = dot(direction, s.geometric_normal);
+            if (height <= 0.0) {
+                direction = normalize(direction + (1.0e-4 - 2.0 * height) * s.geometric_normal);
+                atomicAdd(&reflection_queue.header.replaced, 1u);
+            }
+            let origin = ray_origin(point, direction);
+            let width = frame.pixel_spread * length(point.position - frame.camera_origin.xyz);
+            // A rough lobe spreads the cone by about its own angular width.
+            let spread = frame.pixel_spread + s.roughness * s.roughness;
+            ray = ReflectionRay(array<f32, 3>(origin.x, origin.y, origin.z), index,
+                array<f32, 3>(direction.x, direction.y, direction.z), pack2x16float(vec2f(min(width, 6.0e4), spread)));
+            vote(lane);
+        }
+    }
+    workgroupBarrier();
+    let capacity = arrayLength(&reflection_queue.records);
+    if (lane == 0u) {
+        let total = vote_total();
+        push_base = atomicAdd(&reflection_queue.header.count, total);
+        atomicStore(&reflection_queue.header.capacity, capacity);
+        let lost = overflow(push_base, total, capacity);
+        if (lost > 0u) { atomicAdd(&reflection_queue.header.dropped, lost); }
+    }
+    workgroupBarrier();
+    if (wanted) {
+        let slot = push_base + vote_rank(lane);
+        if (slot < capacity) { reflection_queue.records[slot] = ray; }
+    }
+}

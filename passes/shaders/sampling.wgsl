@@ -1,0 +1,49 @@
+// Random numbers and sampled directions.
+
+// PCG output permutation over a mixed key (Jarzynski, Olano, "Hash Functions for GPU Rendering",
+// JCGT 2020): integers only, so that the NumPy twin draws the same numbers.
+fn pcg(value: u32) -> u32 {
+    let state = value * 747796405u + 2891336453u;
+    let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
+    return (word >> 22u) ^ word;
+}
+
+// A number in [0, 1) for one dimension of one pixel's sample.
+fn random(pixel: u32, frame_index: u32, seed: u32, dimension: u32) -> f32 {
+    let key = pcg(pixel + pcg(frame_index + pcg(seed * 16u + dimension)));
+    return f32(key >> 8u) * 5.9604645e-8; // 2^-24
+}
+
+const PI: f32 = 3.14159265;
+
+struct Basis {
+    tangent: vec3f,
+    bitangent: vec3f,
+}
+
+// An orthonormal basis around a unit normal (Duff et al., "Building an Orthonormal Basis,
+// Revisited", JCGT 2017).
+fn basis(n: vec3f) -> Basis {
+    let s = select(-1.0, 1.0, n.z >= 0.0);
+    let a = -1.0 / (s + n.z);
+    let b = n.x * n.y * a;
+    return Basis(vec3f(1.0 + s * n.x * n.x * a, s * b, -s * n.x),
+                 vec3f(b, s + n.y * n.y * a, -n.y));
+}
+
+// Half vector of the visible GGX normals, in the frame where the normal is +z; `view` points away
+// from the surface (Heitz, "Sampling the GGX Distribution of Visible Normals", JCGT 2018).
+fn sample_visible_normal(view: vec3f, alpha: f32, r1: f32, r2: f32) -> vec3f {
+    let v = normalize(vec3f(alpha * view.x, alpha * view.y, view.z));
+    let length2 = v.x * v.x + v.y * v.y;
+    var t1 = vec3f(1.0, 0.0, 0.0);
+    if (length2 > 0.0) { t1 = vec3f(-v.y, v.x, 0.0) * inverseSqrt(length2); }
+    let t2 = cross(v, t1);
+    let radius = sqrt(r1);
+    let phi = 2.0 * PI * r2;
+    let p1 = radius * cos(phi);
+    let s = 0.5 * (1.0 + v.z);
+    let p2 = (1.0 - s) * sqrt(max(0.0, 1.0 - p1 * p1)) + s * radius * sin(phi);
+    let n = p1 * t1 + p2 * t2 + sqrt(max(0.0, 1.0 - p1 * p1 - p2 * p2)) * v;
+    return normalize(vec3f(alpha * n.x, alpha * n.y, max(1.0e-6, n.z)));
+}

@@ -1,0 +1,125 @@
+// Shades what reflection rays found: material and textures at a hit, the environment on a miss.
+// Light at a hit waits for its shadow ray, which is pushed here; what the ray carries back to its
+// pixel is weighed by the first surface's reflectance.
+#import passes.frame_uniforms
+#import "bvh/shaders/ray.wgsl"
+#import "passes/shaders/material.wgsl"
+#import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/light.wgsl"
+#import "passes/shaders/environment.wgsl"
+#import "passes/shaders/queue_push.wgsl"
+#import passes.rays.reflection
+#import passes.rays.shadow
+
+struct ReflectionQueue {
+    header: AtomicQueueHeader,
+    records: array<ReflectionRay>,
+}
+
+struct ShadowQueue {
+    header: AtomicQueueHeader,
+    records: array<ShadowRay>,
+}
+
+@group(0) @binding(0) var<uniform> frame: FrameUniforms;
+@group(0) @binding(1) var<storage, read_write> reflection_queue: ReflectionQueue;
+@group(0) @binding(2) var<storage, read> reflection_results: array<Hit>;
+@group(0) @binding(3) var surface: texture_2d<u32>;
+@group(0) @binding(4) var<storage, read> tables: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> geometry: array<u32>;
+@group(0) @binding(6) var<storage, read> texels: array<u32>;
+@group(0) @binding(7) var<storage, read_write> reflected: array<vec4u>;
+@group(0) @binding(8) var<storage, read_write> shadow_queue: ShadowQueue;
+
+override COUNT: bool = false;
+
+fn pack_radiance(c: vec3f) -> vec2u {
+    let clamped = min(c, vec3f(6.0e4));
+    return vec2u(pack2x16float(clamped.xy), pack2x16float(vec2f(clamped.z, 0.0)));
+}
+
+// Radiance of the light where a ray meets its front within t_max: a mirror sees the light itself,
+// since no sampled direction can.
+fn light_seen(origin: vec3f, direction: vec3f, t_max: f32) -> vec3f {
+    let facing = dot(direction, frame.light_normal.xyz);
+    if (facing >= 0.0) { return vec3f(0.0); }
+    let t = dot(frame.light_center.xyz - origin, frame.light_normal.xyz) / facing;
+    let p = origin + t * direction - frame.light_center.xyz;
+    let u = dot(p, frame.light_half_u.xyz) / dot(frame.light_half_u.xyz, frame.light_half_u.xyz);
+    let v = dot(p, frame.light_half_v.xyz) / dot(frame.light_half_v.xyz, frame.light_half_v.xyz);
+    let inside = t > 0.0 && t < t_max && abs(u) <= 1.0 && abs(v) <= 1.0;
+    return select(vec3f(0.0), frame.light_radiance.xyz, inside);
+}
+
+@compute @workgroup_size(64)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    clear_votes(lane);
+    let index = (group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
+    let count = min(atomicLoad(&reflection_queue.header.count), atomicLoad(&reflection_queue.header.capacity));
+    var wanted = false;
+    var shadow: ShadowRay;
+    if (index < count) {
+        let record = reflection_queue.records[index];
+        let hit = reflection_results[index];
+        let origin = vec3f(record.origin[0], record.origin[1], record.origin[2]);
+        let direction = vec3f(record.direction[0], record.direction[1], record.direction[2]);
+        let pixel = vec2u(record.pixel % frame.width, record.pixel / frame.width);
+        let first = unpack_surface(textureLoad(surface, pixel, 0));
+        let weight = reflection_weight(first.base_color, first.metalness, first.roughness,
+            first.shading_normal, normalize(-camera_direction(pixel)), direction);
+
+        var radiance = vec3f(0.0);
+        var light = LightSample(vec3f(0.0), vec3f(0.0));
+        if (hit.object == MISS) {
+            radiance = environment(direction);
+        } else {
+            let view = -direction;
+            let point = face_viewer(surface_point(hit.object, hit.primitive, hit.u, hit.v), view);
+            let cone = unpack2x16float(record.cone);
+            let width = cone.x + cone.y * hit.t;
+            let material = material_at(point, width, abs(dot(point.geometric_normal, view)));
+            let n_v = max(dot(point.shading_normal, view), 1.0e-4);
+            let f0 = reflectance_at_normal(material.base_color, material.metalness);
+            let mirrored = reflect(direction, point.shading_normal);
+            // No second bounce: the hit's own reflection sees the environment.
+            radiance = material.emissive
+                + (1.0 - material.metalness) * material.base_color * ambient_radiance(point.shading_normal)
+                + specular_albedo(f0, material.roughness, n_v) * environment(mirrored);
+            let light_uv = sample_light(record.pixel, REFLECTED_LIGHT_DIMENSION);
+            light = light_from(light_uv, point.position, point.geometric_normal, point.shading_normal, view,
+                material.base_color, material.metalness, material.roughness);
+            wanted = !is_black(light.radiance * weight);
+            if (wanted) {
+                let start = ray_origin(point, light.to_light);
+                shadow = ShadowRay(array<f32, 3>(start.x, start.y, start.z), light_uv, 2u * record.pixel + 1u);
+                vote(lane);
+            }
+            if (COUNT) {
+                atomicAdd(&reflection_queue.header.texture_fetches, material.fetches);
+                atomicAdd(&reflection_queue.header.hits, 1u);
+            }
+        }
+        if (first.roughness < MIRROR_ROUGHNESS) {
+            radiance += light_seen(origin, direction, select(hit.t, INFINITE_T, hit.object == MISS));
+        }
+        reflected[record.pixel] = vec4u(pack_radiance(radiance * weight), pack_radiance(light.radiance * weight));
+    }
+    workgroupBarrier();
+    let capacity = arrayLength(&shadow_queue.records);
+    if (lane == 0u) {
+        let total = vote_total();
+        push_base = atomicAdd(&shadow_queue.header.count, total);
+        atomicStore(&shadow_queue.header.capacity, capacity);
+        let lost = overflow(push_base, total, capacity);
+        if (lost > 0u) { atomicAdd(&shadow_queue.header.dropped, lost); }
+    }
+    workgroupBarrier();
+    if (wanted) {
+        let slot = push_base + vote_rank(lane);
+        if (slot < capacity) { shadow_queue.records[slot] = shadow; }
+    }
+}
