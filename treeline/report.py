@@ -11,7 +11,7 @@ import math
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -190,14 +190,24 @@ def object_rows(measurement: Measurement) -> list[Row]:
 def build_rows(bvh: Any) -> list[Row]:
     """One row a BLAS, built once on the host before the frame."""
     rows = []
-    for name, stats in zip(bvh.blas_names, bvh.blas_stats, strict=True):
-        numbers = asdict(stats) if is_dataclass(stats) else dict(stats)
+    for name, stats in zip(unique_names(bvh.blas_names), bvh.blas_stats, strict=True):
+        numbers = asdict(stats)
         build_ms = numbers.pop("build_ms")
         row = make_row(f"build/{name}", 1, build_ms, cpu_time=build_ms)
         row["run"] = {"real_time": "build", "cpu_time": "build"}
         add(row, "build", **{k: v for k, v in numbers.items() if is_plain(v)})
         rows.append(row)
     return rows
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names, with " (2)" and so on after those that came before: meshes may share one."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
 
 
 def host_rows(measurement: Measurement) -> list[Row]:

@@ -48,7 +48,15 @@ def trace(
         common.json,
     )
     if not common.to_stdout:
-        columns = ("ray set, variant", "rays", "ms", "Mrays/s", "quartiles", "different")
+        columns = (
+            "ray set, variant",
+            "rays",
+            "ms",
+            "Mrays/s",
+            "quartiles",
+            "different",
+            "unexplained",
+        )
         cells = [
             (
                 row["name"].removeprefix("trace/"),
@@ -57,6 +65,7 @@ def trace(
                 number(row["mrays_per_s"], 1),
                 f"{number(row['mrays_per_s_low'], 1)} .. {number(row['mrays_per_s_high'], 1)}",
                 number(row["different"]),
+                number(row["unexplained"]),
             )
             for row in rows
         ]
@@ -65,5 +74,5 @@ def trace(
     failed = [result for result in results if not result.passed]
     if failed:
         worst = failed[0]
-        reason = "; ".join(worst.failures) or f"{worst.different:,} rays differ from the oracle"
+        reason = "; ".join(worst.failures) or f"{worst.unexplained:,} rays differ from the oracle"
         raise CheckFailed(f"{worst.name}: {reason}")
