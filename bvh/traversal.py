@@ -104,6 +104,7 @@ class Walk:
         # The ray in the space of the container it is in, and the same with rotated components.
         self.origin, self.inverse = np.empty((3, n), np.float32), np.empty((3, n), np.float32)
         self.rotated = np.empty((2, 3, n), np.float32)
+        self.exponent = np.empty(n, np.int32)
         self.axis = np.empty(n, np.int64)
         self.base = np.zeros(n, np.int64)  # word of that container's byte 0
         self.instance = np.full(n, MISS_ID, np.uint32)
@@ -149,7 +150,13 @@ class Walk:
         order = AXIS_ORDER[axis].T
         column = np.arange(lanes.size)
         self.rotated[0][:, lanes] = origin[order, column]
-        self.rotated[1][:, lanes] = direction[order, column]
+        # The triangle test multiplies three direction components: a power of two brings the
+        # dominant one near 1 exactly, so that long and short directions neither overflow nor
+        # lose bits, and t gets it back.
+        rotated = direction[order, column]
+        exponent = np.frexp(rotated[2])[1]
+        self.exponent[lanes] = exponent
+        self.rotated[1][:, lanes] = np.ldexp(rotated, -exponent)
 
     def _address(self, lanes: Index, kind: int) -> Index:
         """Word index of each lane's node, checked against the buffer."""
@@ -284,14 +291,15 @@ class Walk:
         rotated = self.rotated.take(lanes, 2)
         found = intersect_triangles(corners, rotated[0], rotated[1])
         at = lanes[found.lanes]
+        t = np.ldexp(found.t, -self.exponent[at])
         # Open interval on both sides: at equal t the first triangle tested keeps the hit.
-        near = np.flatnonzero((found.t > self.t_min[at]) & (found.t < self.t_limit[at]))
+        near = np.flatnonzero((t > self.t_min[at]) & (t < self.t_limit[at]))
         if near.size:
             self._offer(
                 at[near],
                 address[found.lanes[near]],
                 kind[found.lanes[near]],
-                found.t[near],
+                t[near],
                 found.weights[:, near],
                 found.front[near],
             )

@@ -242,6 +242,22 @@ def test_count_all_counts_every_crossing_and_keeps_the_nearest(hand, tracers, rn
     assert (got.t == plain.t).all() and (got.primitive == plain.primitive).all()
 
 
+@pytest.mark.parametrize("power", [-100, -60, 40, 100])
+def test_any_length_of_direction_gives_the_same_hits(hand, rng, power):
+    # Three direction components multiply in the projected test: 2^40 cubed would overflow.
+    soup = rng.normal(size=(200, 3, 3))
+    words = hand.blas(soup)
+    origin = rng.normal(size=(500, 3)) * 3
+    rays = make_rays(origin, rng.normal(size=(500, 3)) - origin)
+    longer = rays.copy()
+    longer["direction"] *= np.float32(2.0**power)
+    a, b = oracle.trace(words, rays), oracle.trace(words, longer)
+    assert a.hit.sum() > 200
+    for name in ("hit", "primitive", "u", "v"):
+        assert (getattr(a, name) == getattr(b, name)).all()
+    assert (a.t[a.hit] == b.t[b.hit] * np.float32(2.0**power)).all()
+
+
 def test_counters_of_a_tree_small_enough_to_count_by_hand(hand):
     # Two triangles at z = 0 and z = -1 and one far aside, all under the root.
     soup = np.concatenate([TRIANGLE, TRIANGLE - [0, 0, 1], TRIANGLE + [50, 0, 0]])
