@@ -145,9 +145,10 @@ def load_context(path: str | Path) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not hasattr(file, "files"):
-                raise UserError(f"{path}: not a Treeline BVH file")
+        opened = np.load(path, allow_pickle=False)
+        if not isinstance(opened, np.lib.npyio.NpzFile):  # a lone array
+            raise UserError(f"{path}: not a Treeline BVH file")
+        with opened as file:
             if "format" not in file.files or str(file["format"]) != FORMAT:
                 raise UserError(f"{path}: not a Treeline BVH file")
             version = int(file["version"])

@@ -18,6 +18,8 @@ from bvh.sah import INTERSECTION_COST, TRAVERSAL_COST
 from bvh.scene_bvh import SceneBvh
 from bvh.tree import EMPTY, half_area, leaf_slots, tree_levels
 
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
 U32 = NDArray[np.uint32]
 
 
@@ -98,18 +100,19 @@ def _areas(image: Image) -> dict[str, float]:
     for a in range(4):
         for b in range(a + 1, 4):
             both = used[:, a] & used[:, b]
-            common = np.stack(
-                [
-                    np.maximum(boxes[both, a, 0], boxes[both, b, 0]),
-                    np.minimum(boxes[both, a, 1], boxes[both, b, 1]),
-                ],
-                axis=1,
-            )
-            # A shared face or edge is no overlap: it costs no extra visit worth counting.
-            apart = (common[:, 0] >= common[:, 1]).all(axis=1)
-            shared += float(np.where(apart, 0.0, half_area(common)).sum())
+            shared += float(_shared_area(boxes[both, a], boxes[both, b]).sum())
     total = float(area.sum())
     return {
         "sah": (TRAVERSAL_COST * (root + inner) + INTERSECTION_COST * leaf) / root if root else 0.0,
         "sibling_overlap": shared / total if total else 0.0,
     }
+
+
+def _shared_area(a: F32, b: F32) -> F64:
+    """[n] half area that boxes `[n, 2, 3]` have in common. Boxes that only touch at a face share
+    none; a flat box inside another one shares what it has."""
+    low = np.maximum(a[:, 0], b[:, 0])
+    high = np.minimum(a[:, 1], b[:, 1])
+    solid = (a[:, 0] < a[:, 1]) & (b[:, 0] < b[:, 1])
+    apart = ((low > high) | ((low == high) & solid)).any(axis=1)
+    return np.where(apart, 0.0, half_area(np.stack([low, high], axis=1)))
