@@ -90,11 +90,11 @@ def read_area_light(data: GltfData, placed: PlacedNode) -> RectLight:
     width, height = _numbers(data, light.get("size"), 2, f"size of {name}")
     radiance = _numbers(data, light.get("radiance"), 3, f"radiance of {name}")
     axes = placed.world[:3, :3]
-    half_u, half_v = axes[:, 0] * width / 2, -axes[:, 1] * height / 2
+    half_u, half_v = axes[:, 0] * width / 2, axes[:, 1] * height / 2
     normal = np.cross(half_u, half_v)
     if not np.linalg.norm(normal) > 0:
         raise data.fail(f"{name} has no area")
-    if normal @ axes[:, 2] > 0:  # a mirrored node: keep it shining along -Z
+    if normal @ axes[:, 2] > 0:  # unless the node mirrors, X x Y is +Z and light leaves along -Z
         half_v = -half_v
     return RectLight(
         placed.world[:3, 3].copy(),

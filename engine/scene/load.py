@@ -15,15 +15,22 @@ from engine.gpu.errors import UserError
 from engine.scene.default_view import with_default_view
 from engine.scene.gltf import import_gltf
 from engine.scene.mesh import Mesh
-from engine.scene.polygon_files import import_polygons
 from engine.scene.scene import Parts, Scene
+
+
+def _polygons(path: Path, data: bytes) -> tuple[Parts, list[bytes]]:
+    # trimesh takes half a second to import, which a glTF scene need not wait for
+    from engine.scene.polygon_files import import_polygons
+
+    return import_polygons(path, data)
+
 
 IMPORTERS = {
     ".glb": import_gltf,
     ".gltf": import_gltf,
-    ".obj": import_polygons,
-    ".ply": import_polygons,
-    ".stl": import_polygons,
+    ".obj": _polygons,
+    ".ply": _polygons,
+    ".stl": _polygons,
 }
 
 

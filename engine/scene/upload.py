@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.gpu.errors import UserError
 from engine.scene import records
-from engine.scene.material import Material, Texture
+from engine.scene.material import Material, Texture, plain_material
 from engine.scene.mesh import F32, U32
 from engine.scene.mips import mip_chain
 from engine.scene.scene import Scene
@@ -52,7 +52,7 @@ def pack_scene(scene: Scene) -> ScenePack:
         vertices=vertices,
         indices=indices,
         objects=_pack_objects(scene, first_triangles),
-        materials=_pack_materials(scene.materials),
+        materials=_pack_materials(scene.materials or (plain_material(),)),
         texture_table=table,
         texels=texels,
     )
@@ -133,9 +133,8 @@ def _inverse(transform: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 
 
 def _pack_materials(materials: Sequence[Material]) -> NDArray[Any]:
-    packed = np.zeros(max(len(materials), 1), records.MATERIAL.dtype)
-    packed["base_color_texture"] = packed["metallic_roughness_texture"] = -1
-    for record, material in zip(packed, materials, strict=False):
+    packed = np.zeros(len(materials), records.MATERIAL.dtype)
+    for record, material in zip(packed, materials, strict=True):
         record["base_color"] = material.base_color
         record["emissive"] = material.emissive
         record["metallic"] = material.metallic

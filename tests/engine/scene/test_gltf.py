@@ -249,7 +249,9 @@ def test_mirrored_light_still_shines_along_its_minus_z(glb, write, corners):
     glb.node(mesh=glb.mesh(glb.primitive(corners)))
     light = {"area_light": {"size": [2, 2], "radiance": [1, 1, 1]}}
     glb.node(scale=[-1, 1, 1], extras={"treeline": light})
-    np.testing.assert_allclose(load_scene(write(glb)).light.normal, [0, 0, -1])
+    for scale in ([-1, 1, 1], [1, 1, 1], [1, -2, 1]):
+        glb.json["nodes"][1]["scale"] = scale
+        np.testing.assert_allclose(load_scene(write(glb)).light.normal, [0, 0, -1])
 
 
 def test_text_gltf_with_files_beside_it(glb, write, corners, tmp_path):

@@ -77,8 +77,10 @@ def test_record_bytes(corners):
 
 
 def test_without_textures_there_is_one_neutral_texel(corners):
-    scene = _scene(corners, textures=(), materials=(Material("a"), Material("b")))
+    scene = _scene(corners, textures=(), materials=())
     pack = pack_scene(scene)
+    (material,) = pack.materials
+    assert material["flags"] == 1 and material["base_color_texture"] == -1
     assert len(pack.texture_table) == 1 and pack.texels.tolist() == [0xFFFFFFFF]
     assert pack.texture_table[0]["mip_count"] == 1
 
