@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.trace_rays import RayTracer, Variant
-from bvh.layout import INVALID_POINTER, NODE_INSTANCE, ROOT_POINTER, UNIT_BYTES, unpack_pointer
+from bvh.gpu.trace_rays import RayTracer, Variant, fit_variant
 from bvh.oracle import trace as oracle_trace
 from bvh.rays import MISS_ID, RayFlags
 from bvh.raysets import RaySet
@@ -61,40 +60,18 @@ def variants(bvh: SceneBvh, any_hit: bool) -> list[Variant]:
 
     A ray set's expected hits take every triangle as opaque, so no variant tests alpha.
     """
-    has_fp16 = any(stats.nodes_fp16 for stats in bvh.blas_stats)
-    base = Variant("sorted", any_hit=any_hit, has_fp16=has_fp16, has_alpha=False)
-    found = [
+    base = Variant("sorted", any_hit=any_hit)
+    whole = [
         base,
         replace(base, name="unsorted", sort=False),
         replace(base, name="while-while", while_while=True),
     ]
-    start = only_blas(bvh)
-    if start is not None:
-        blas_unit, instance_unit = start
-        one_level = replace(
-            base, two_level=False, start_unit=blas_unit, start_instance_unit=instance_unit
-        )
-        found += [
-            replace(one_level, name="one-level"),
-            replace(one_level, name="one-level while-while", while_while=True),
-        ]
-    return found
-
-
-def only_blas(bvh: SceneBvh) -> tuple[int, int] | None:
-    """Where traversal may start when the TLAS only holds one BLAS in place, in 64-byte units:
-    the BLAS's container and the instance node. None where there is more to a scene."""
-    if len(bvh.instances) != 1 or bvh.instances[0].mask != 0xFF:
-        return None
-    if not np.array_equal(bvh.instances[0].transform, np.eye(4)):
-        return None
-    root = unpack_pointer(ROOT_POINTER)[0] // 4
-    children = [int(pointer) for pointer in bvh.words[root : root + 4]]
-    found = [unpack_pointer(p) for p in children if p != INVALID_POINTER]
-    (offset, kind), *others = found
-    if kind != NODE_INSTANCE or others:
-        return None
-    return int(bvh.blas_bases[bvh.instances[0].blas]) // UNIT_BYTES, offset // UNIT_BYTES
+    fitted = [fit_variant(variant, bvh, has_alpha=False) for variant in whole]
+    if fitted[0].two_level:
+        return fitted
+    # The TLAS is left out; what it costs is worth a line of its own.
+    through_tlas = replace(fitted[0], name="sorted, through the TLAS", two_level=True)
+    return [*fitted, through_tlas]
 
 
 def bench(

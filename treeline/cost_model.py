@@ -7,7 +7,7 @@ After the ray tracing chapter, section 37.1:
                                           + miss_count * miss_shader_cost
                      + build_update_cost
 
-"Traversal" holds every pass of a ray type but shading, ray generation included. The structure is
+Times are from timed runs, hit and miss counts from counted runs at the same sizes. "Traversal" holds every pass of a ray type but shading, ray generation included. The structure is
 built before the frame and not updated in it, so build_update_cost is 0 here. Costs are
 milliseconds, coefficients milliseconds a ray (hit, miss).
 """
@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from treeline.measure import TimedRun, median
+from treeline.measure import SizeRun, median
 
 # Hit and miss counts that are this close to proportional cannot be told apart by two sizes.
 MAX_CONDITION = 30.0
@@ -43,7 +43,7 @@ def is_traversal_of(ray_type: str, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TypeCost:
-    """One ray type in one timed run: medians over its frames."""
+    """One ray type at one size: counts, and medians over the timed frames."""
 
     rays: int
     hits: int
@@ -62,10 +62,10 @@ class TypeCoefficients:
     shared: bool
 
 
-def costs(run: TimedRun) -> dict[str, TypeCost]:
-    """What each ray type cost in a timed run."""
+def costs(run: SizeRun) -> dict[str, TypeCost]:
+    """What each ray type cost at one size."""
     result = {}
-    for ray_type, counts in run.frames[0].rays.items():
+    for ray_type, counts in run.counted.rays.items():
         trace = run.pass_ms(partial(is_tracing_of, ray_type))
         shade = run.pass_ms(partial(is_shading_of, ray_type))
         result[ray_type] = TypeCost(
@@ -123,13 +123,13 @@ class Prediction:
         return self.measured - self.predicted
 
 
-def predict_frame(timed: TimedRun, smaller: Sequence[TimedRun]) -> Prediction:
-    """Fits every ray type at the smaller sizes and predicts the timed one."""
-    here = costs(timed)
+def predict_frame(main: SizeRun, smaller: Sequence[SizeRun]) -> Prediction:
+    """Fits every ray type at the smaller sizes and predicts the main one."""
+    here = costs(main)
     there = [costs(run) for run in smaller]
     coefficients = {t: fit([sample[t] for sample in there]) for t in here}
     terms = {t: predict(coefficients[t], here[t]) for t in here}
-    measured = timed.pass_ms(lambda name: any(is_pass_of(t, name) for t in here))
+    measured = main.pass_ms(lambda name: any(is_pass_of(t, name) for t in here))
     return Prediction(
         predicted=sum(terms.values()),
         measured=median(measured),

@@ -23,6 +23,8 @@ MODEL_FRAMES = 5  # timed frames at each of those sizes, at most
 class MeasuredFrame(Protocol):
     """What is needed of passes.hybrid.HybridFrame."""
 
+    compile_ms: float
+
     def run(self, frame_index: int = 0) -> Any: ...
     def image(self) -> NDArray[np.uint8]: ...
     def aov(self, name: str) -> NDArray[Any]: ...
@@ -39,14 +41,19 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TimedRun:
-    """Frames of one size without counters; `warmup` more ran before them."""
+class SizeRun:
+    """One size: timed frames without counters (after `warmup` others), and one counted frame
+    that hit the same things."""
 
     width: int
     height: int
     warmup: int
-    first: Any  # FrameStats of the very first frame, which includes compilation
-    frames: tuple[Any, ...]  # FrameStats
+    frames: tuple[Any, ...]  # FrameStats, timed
+    counted: Any  # FrameStats
+    result_hash: str
+    compile_ms: float
+    image: NDArray[np.uint8]
+    nodes: dict[str, NDArray[Any]]  # ray type -> nodes a pixel [h, w], counted
 
     def pass_ms(self, belongs: Callable[[str], bool]) -> NDArray[np.float64]:
         """[frames] the summed time of the passes whose name belongs."""
@@ -54,18 +61,23 @@ class TimedRun:
             [sum(ms for name, ms in f.passes.items() if belongs(name)) for f in self.frames]
         )
 
+    @property
+    def valid(self) -> bool:
+        """Whether no frame dropped a record or failed."""
+        return all(stats.valid and not stats.dropped for stats in (*self.frames, self.counted))
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """Everything a report says about the frame, as measured."""
 
-    timed: TimedRun
-    smaller: tuple[TimedRun, ...]  # for the cost model
-    counted: Any  # FrameStats
-    result_hash: str
-    image: NDArray[np.uint8]
-    nodes: dict[str, NDArray[Any]]  # ray type -> nodes a pixel [h, w], from the counted frame
-    valid: bool  # no record was dropped in any frame
+    main: SizeRun
+    smaller: tuple[SizeRun, ...]  # for the cost model
+    scratch_bytes: int  # GPU buffers of the main size's timed frame, without the scene's
+
+    @property
+    def valid(self) -> bool:
+        return all(run.valid for run in (self.main, *self.smaller))
 
 
 def measure(
@@ -75,55 +87,73 @@ def measure(
     frames: int,
     warmup: int,
     progress: Progress,
+    allocated_bytes: Callable[[], int] = lambda: 0,
 ) -> Measurement:
-    """Runs everything; raises CheckFailed where the counted frame hit something else.
+    """Measures the size and those of the cost model. `allocated_bytes` tells what the device has
+    allocated so far. Raises CheckFailed where a counted frame hit something else."""
+    allocated: list[int] = []
 
-    One frame is alive at a time: each holds its own pipelines and buffers, and many of them at
-    once slow each other down on some drivers.
-    """
+    def make_and_weigh(width: int, height: int, count: bool) -> MeasuredFrame:
+        before = allocated_bytes()
+        frame = make_frame(width, height, count)
+        allocated.append(allocated_bytes() - before)
+        return frame
+
+    main = measure_size(make_and_weigh, width, height, frames, warmup, progress)
+    smaller = tuple(
+        measure_size(
+            make_and_weigh,
+            max(1, round(width * scale)),
+            max(1, round(height * scale)),
+            min(frames, MODEL_FRAMES),
+            min(warmup, 1),
+            progress,
+        )
+        for scale in MODEL_SCALES
+    )
+    return Measurement(main, smaller, allocated[0])
+
+
+def measure_size(
+    make_frame: MakeFrame, width: int, height: int, frames: int, warmup: int, progress: Progress
+) -> SizeRun:
+    """Times, then counts one size. One frame is alive at a time: each holds its own pipelines
+    and buffers, and many of them at once slow each other down on some drivers."""
     progress.begin(f"timing {width}x{height}", warmup + frames)
     frame = make_frame(width, height, False)
-    timed = time_frames(frame, width, height, frames, warmup, progress)
-    timed_hash, image = frame.result_hash(), frame.image()
+    compile_ms = frame.compile_ms
+    timed: list[Any] = []
+    for index in range(warmup + frames):
+        stats = frame.run(0)
+        progress.advance(f"{stats.frame_total_ms:.1f} ms" if index >= warmup else "warm-up")
+        if index >= warmup:
+            timed.append(stats)
+    result_hash, image = frame.result_hash(), frame.image()
     del frame
-
-    smaller = []
-    for scale in MODEL_SCALES:
-        small_width, small_height = max(1, round(width * scale)), max(1, round(height * scale))
-        repeats = min(frames, MODEL_FRAMES)
-        progress.begin(f"timing {small_width}x{small_height} for the cost model", 1 + repeats)
-        frame = make_frame(small_width, small_height, False)
-        smaller.append(time_frames(frame, small_width, small_height, repeats, 1, progress))
-        del frame
 
     progress.begin(f"counting {width}x{height}")
     frame = make_frame(width, height, True)
     counted = frame.run(0)
     if counted.dropped:
-        counted = frame.run(0)  # the queues have grown
+        counted = frame.run(0)  # the queues have grown to what the first frame needed
     progress.advance()
     counted_hash = frame.result_hash()
-    if counted_hash != timed_hash:
+    if counted_hash != result_hash:
         raise CheckFailed(
-            f"the counted run's hits differ from the timed run's ({counted_hash} and "
-            f"{timed_hash}), so its counts do not explain the times"
+            f"at {width}x{height} the counted run's hits differ from the timed run's "
+            f"({counted_hash[:12]} and {result_hash[:12]}): its counts do not explain the times"
         )
-    nodes = {ray_type: frame.aov(f"nodes/{ray_type}") for ray_type in counted.rays}
-    stats = (*timed.frames, *(f for run in smaller for f in run.frames), counted)
-    valid = all(s.valid and not s.dropped for s in stats)
-    return Measurement(timed, tuple(smaller), counted, timed_hash, image, nodes, valid)
-
-
-def time_frames(
-    frame: MeasuredFrame, width: int, height: int, frames: int, warmup: int, progress: Progress
-) -> TimedRun:
-    """`warmup` frames whose times are thrown away, then `frames` timed ones."""
-    collected: list[Any] = []
-    for index in range(warmup + frames):
-        stats = frame.run(0)
-        collected.append(stats)
-        progress.advance(f"{stats.frame_total_ms:.1f} ms" if index >= warmup else "warm-up")
-    return TimedRun(width, height, warmup, collected[0], tuple(collected[warmup:]))
+    return SizeRun(
+        width=width,
+        height=height,
+        warmup=warmup,
+        frames=tuple(timed),
+        counted=counted,
+        result_hash=result_hash,
+        compile_ms=compile_ms,
+        image=image,
+        nodes={ray_type: frame.aov(f"nodes/{ray_type}") for ray_type in counted.rays},
+    )
 
 
 def median(values: Sequence[float] | NDArray[np.float64]) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from treeline.cost_model import is_traversal_of, predict_frame
-from treeline.measure import Measurement, TimedRun, median, p95
+from treeline.measure import Measurement, SizeRun, median, p95
 from treeline.version import commit, version
 
 SCHEMA = 1
@@ -34,13 +34,14 @@ class Setting:
     device: Any  # engine.gpu.device.Device
     options: Any  # bvh.build.BuildOptions
     group: str
+    gbuffer: str
     seed: int
 
 
 def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[str, Any]:
     """`context` and `benchmarks`; holds only JSON types, and no NaN."""
     rows = [
-        *frame_rows(measurement.timed),
+        *frame_rows(measurement.main),
         *ray_rows(measurement),
         *object_rows(measurement),
         *build_rows(bvh),
@@ -52,7 +53,7 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
 
 def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
     """Where the numbers come from: this program, the adapter, the scene, what was asked for."""
-    timed = measurement.timed
+    timed = measurement.main
     context = structure_context(
         setting.scene, setting.scene_path, setting.device, setting.options, setting.group
     )
@@ -61,9 +62,10 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
             "width": timed.width,
             "height": timed.height,
             "seed": setting.seed,
+            "gbuffer": setting.gbuffer,
             "frames": len(timed.frames),
             "warmup": timed.warmup,
-            "result_hash": measurement.result_hash,
+            "result_hash": timed.result_hash,
             "valid": measurement.valid,
         }
     )
@@ -108,7 +110,7 @@ def structure_context(
     )
 
 
-def frame_rows(timed: TimedRun) -> list[Row]:
+def frame_rows(timed: SizeRun) -> list[Row]:
     """The frame as a whole, then every pass in frame order."""
     total = [f.frame_total_ms for f in timed.frames]
     gaps = [f.frame_gaps_ms for f in timed.frames]
@@ -125,22 +127,22 @@ def frame_rows(timed: TimedRun) -> list[Row]:
 def ray_rows(measurement: Measurement) -> list[Row]:
     """One row a ray type: its traversal's time and what one ray of it visits."""
     rows = []
-    for ray_type, counts in measurement.counted.rays.items():
-        times = measurement.timed.pass_ms(partial(is_traversal_of, ray_type))
-        in_timed = measurement.timed.frames[-1].rays[ray_type]
+    for ray_type, counts in measurement.main.counted.rays.items():
+        times = measurement.main.pass_ms(partial(is_traversal_of, ray_type))
+        in_timed = measurement.main.frames[-1].rays[ray_type]
         row = timed_row(f"ray/{ray_type}", times)
         add(
             row,
             "timed",
             rays=in_timed.rays,
-            hits=in_timed.hits,
-            misses=in_timed.misses,
             mrays_per_s=ratio(in_timed.rays, 1e3 * row["real_time"]),
             payload_bytes=in_timed.payload_bytes,
         )
         add(
             row,
             "counted",
+            hits=counts.hits,
+            misses=counts.misses,
             nodes_per_ray=ratio(counts.nodes, counts.rays),
             nodes_per_hit_ray=ratio(counts.nodes_hit, counts.hits),
             nodes_per_miss_ray=ratio(counts.nodes_miss, counts.misses),
@@ -165,14 +167,14 @@ def ray_rows(measurement: Measurement) -> list[Row]:
 def object_rows(measurement: Measurement) -> list[Row]:
     """What each object took of each ray type. `real_time` is an estimate: the traversal's time
     by the object's share of the nodes; the numbers that were counted are beside it."""
-    counted = measurement.counted
+    counted = measurement.main.counted
     sums: dict[str, int] = {}
     for (_, ray_type), spent in counted.objects.items():
         sums[ray_type] = sums.get(ray_type, 0) + int(spent["nodes"])
     rows = []
     for (name, ray_type), spent in counted.objects.items():
         share = ratio(spent["nodes"], sums[ray_type])
-        traverse = median(measurement.timed.pass_ms(partial(is_traversal_of, ray_type)))
+        traverse = median(measurement.main.pass_ms(partial(is_traversal_of, ray_type)))
         row = make_row(f"object/{name}/{ray_type}", 1, (share or 0.0) * traverse)
         row["run"] = {"real_time": "model"}
         add(
@@ -212,10 +214,10 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 def host_rows(measurement: Measurement) -> list[Row]:
     """What the host did: compile, encode, move bytes, wait, allocate."""
-    timed = measurement.timed
+    timed = measurement.main
     last = timed.frames[-1]
-    cold = timed.first.compile_ms
-    warm = measurement.smaller[-1].first.compile_ms if measurement.smaller else None
+    cold = timed.compile_ms
+    warm = measurement.smaller[-1].compile_ms
     compile_row = make_row("host/compile", 1, cold, cpu_time=cold)
     compile_row["run"] = {"real_time": "host", "cpu_time": "host"}
     add(compile_row, "host", compile_ms_cold=cold, compile_ms_warm=warm)
@@ -227,7 +229,7 @@ def host_rows(measurement: Measurement) -> list[Row]:
         ("host/upload", {"upload_bytes": last.upload_bytes}),
         ("host/readback", {"readback_bytes": last.readback_bytes}),
         ("host/waits", {"forced_waits": last.forced_waits}),
-        ("host/scratch", {"peak_scratch_bytes": getattr(last, "peak_scratch_bytes", None)}),
+        ("host/scratch", {"peak_scratch_bytes": measurement.scratch_bytes}),
     ):
         row = make_row(name, len(timed.frames), 0.0)
         row["run"] = {}
@@ -238,8 +240,8 @@ def host_rows(measurement: Measurement) -> list[Row]:
 
 def model_row(measurement: Measurement) -> Row:
     """The chapter's cost sum, fitted at other sizes, against what was measured."""
-    prediction = predict_frame(measurement.timed, measurement.smaller)
-    row = make_row("model/frame", len(measurement.timed.frames), prediction.predicted)
+    prediction = predict_frame(measurement.main, measurement.smaller)
+    row = make_row("model/frame", len(measurement.main.frames), prediction.predicted)
     row["run"] = {"real_time": "model"}
     add(
         row,

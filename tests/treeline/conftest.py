@@ -14,8 +14,8 @@ class FakeRays:
     """RayStats with round numbers; the counters are None in timed runs."""
 
     rays: int = 1000
-    hits: int = 750
-    misses: int = 250
+    hits: int | None = None
+    misses: int | None = None
     nodes: int | None = None
     nodes_hit: int | None = None
     nodes_miss: int | None = None
@@ -69,17 +69,17 @@ class FakeStats:
     upload_bytes: int = 256
     readback_bytes: int = 4096
     forced_waits: int = 2
-    compile_ms: float = 123.0
-    peak_scratch_bytes: int = 1 << 20
-    timing_source: str = "timestamp-query"
 
 
 def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:
     """Times in proportion to pixels, so that the cost model is exact."""
     scale = width * height / 1000
-    base = FakeRays(rays=int(1000 * scale), hits=int(750 * scale), misses=int(250 * scale))
+    base = FakeRays(rays=int(1000 * scale))
+    shadow = base
     if count:
-        base = replace(base, **COUNTERS)
+        hits, misses = int(750 * scale), int(250 * scale)
+        base = replace(base, hits=hits, misses=misses, **COUNTERS)
+        shadow = replace(base, hits=0, misses=base.rays)
     objects = {
         ("columns", "reflection"): {"nodes": 15_000, "triangle_tests": 4_000, "any_hits": 0},
         ("floor", "reflection"): {"nodes": 5_000, "triangle_tests": 1_000, "any_hits": 0},
@@ -93,7 +93,7 @@ def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:
             "traverse/shadow/0": 1.0 * scale,
             "composite": 1.0 * scale,
         },
-        rays={"reflection": base, "shadow": replace(base, hits=0, misses=base.rays)},
+        rays={"reflection": base, "shadow": shadow},
         frame_total_ms=11.0 * scale,
         objects=objects if count else {},
     )
@@ -104,6 +104,7 @@ class FakeFrame:
 
     alive = 0
     most_alive = 0
+    compile_ms = 123.0
 
     def __init__(self, width: int, height: int, count: bool, result_hash: str = "h") -> None:
         self.size, self.count, self.hash = (width, height), count, result_hash
@@ -197,5 +198,5 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
         build_ms=7.0,
     )
     bvh = SimpleNamespace(blas_names=("static",), blas_stats=(stats,))
-    setting = Setting(scene, "box.glb", device, options, "static", 0)
+    setting = Setting(scene, "box.glb", device, options, "static", "raster", 0)
     return make_report(setting, bvh, measurement), measurement

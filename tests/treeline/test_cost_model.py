@@ -13,7 +13,7 @@ from treeline.cost_model import (
     predict,
     predict_frame,
 )
-from treeline.measure import TimedRun, measure
+from treeline.measure import measure
 
 
 def cost(rays: int, hits: int, trace: float, hit: float, miss: float) -> TypeCost:
@@ -60,17 +60,19 @@ def test_passes_belong_to_types_by_their_path() -> None:
 
 def test_a_linear_frame_is_predicted_exactly(fake_frame: Any, silent: Any) -> None:
     measured = measure(fake_frame, 80, 40, 3, 1, silent)
-    prediction = predict_frame(measured.timed, measured.smaller)
+    prediction = predict_frame(measured.main, measured.smaller)
     assert prediction.measured == pytest.approx(7.0 * 3.2)
     assert prediction.residual == pytest.approx(0.0, abs=1e-9)
     assert prediction.fit_sizes == ("40x20", "60x30")
 
 
-def test_a_fixed_cost_shows_as_residual(make_stats: Any) -> None:
-    def run(width: int, height: int, extra: float) -> TimedRun:
-        stats = make_stats(width, height)
-        stats.passes["traverse/shadow/0"] += extra
-        return TimedRun(width, height, 0, stats, (stats,))
+def test_a_fixed_cost_shows_as_residual(fake_frame: Any, silent: Any) -> None:
+    class Slow(fake_frame):
+        def run(self, frame_index: int = 0) -> Any:
+            stats = super().run(frame_index)
+            if self.size == (80, 40):
+                stats.passes["traverse/shadow/0"] += 5.0
+            return stats
 
-    prediction = predict_frame(run(80, 40, 5.0), [run(40, 20, 0.0), run(60, 30, 0.0)])
-    assert prediction.residual == pytest.approx(5.0)
+    measured = measure(Slow, 80, 40, 3, 1, silent)
+    assert predict_frame(measured.main, measured.smaller).residual == pytest.approx(5.0)

@@ -17,14 +17,25 @@ def test_runs_and_sizes(fake_frame: Any, silent: Any) -> None:
         return fake_frame(width, height, count)
 
     result = measure(make, 40, 20, 7, 2, silent)
-    assert made == [(40, 20, False), (20, 10, False), (30, 15, False), (40, 20, True)]
-    assert len(result.timed.frames) == 7
+    sizes = [(40, 20), (20, 10), (30, 15)]
+    assert made == [(*size, count) for size in sizes for count in (False, True)]
+    assert len(result.main.frames) == 7
     assert [len(run.frames) for run in result.smaller] == [MODEL_FRAMES, MODEL_FRAMES]
-    assert result.timed.frames[0].rays["reflection"].nodes is None
-    assert result.counted.rays["reflection"].nodes == 20_000
-    assert set(result.nodes) == {"reflection", "shadow"}
+    assert result.main.frames[0].rays["reflection"].nodes is None
+    assert result.main.counted.rays["reflection"].nodes == 20_000
+    assert set(result.main.nodes) == {"reflection", "shadow"}
     assert fake_frame.most_alive == 1
-    assert silent.advances == 9 + 2 * (1 + MODEL_FRAMES) + 1
+    assert silent.advances == 9 + 2 * (1 + MODEL_FRAMES) + 3
+
+
+def test_scratch_is_what_the_timed_frame_allocated(fake_frame: Any, silent: Any) -> None:
+    allocated = [100]
+
+    def make(width: int, height: int, count: bool) -> Any:
+        allocated[0] += 10 * width * height + 7 * count
+        return fake_frame(width, height, count)
+
+    assert measure(make, 8, 8, 1, 0, silent, lambda: allocated[0]).scratch_bytes == 640
 
 
 def test_a_counted_run_with_other_hits_is_refused(fake_frame: Any, silent: Any) -> None:

@@ -155,7 +155,7 @@ class Page(HTMLParser):
 def read_page(document: Document) -> Page:
     report, measurement = document
     page = Page()
-    page.feed(report_html(report, measurement.image, measurement.nodes))
+    page.feed(report_html(report, measurement.main.image, measurement.main.nodes))
     page.close()
     return page
 
@@ -174,7 +174,7 @@ def test_page_escapes_names(document: Document) -> None:
     report["context"]["scene"] = "<b>&.glb"
     report["benchmarks"].append({**row(report, "build/static"), "name": "build/<script>x"})
     page = Page()
-    page.feed(report_html(report, measurement.image, measurement.nodes))
+    page.feed(report_html(report, measurement.main.image, measurement.main.nodes))
     assert "script" not in page.seen and "<b>&.glb" in page.text
 
 
@@ -205,7 +205,7 @@ def test_missing_timestamps_give_nulls_not_zeros(document: Document) -> None:
             r["real_time"] = r["real_time_p95"] = None
     report["context"]["timing_source"] = "none"
     page = Page()
-    page.feed(report_html(report, measurement.image, measurement.nodes))
+    page.feed(report_html(report, measurement.main.image, measurement.main.nodes))
     assert "no timestamps" in page.text
     console = Console(width=140, file=io.StringIO())
     console.print(report_tables(report))

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -29,9 +29,13 @@ def report(
     warmup: Annotated[
         int | None, typer.Option(min=0, help="Frames before them. Default 5; 1 on a CPU adapter.")
     ] = None,
+    gbuffer: Annotated[
+        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
+    ] = "raster",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
 ) -> None:
     """Measure a frame and report what each ray type cost."""
+    from passes.gpu_scene import GpuScene
     from passes.hybrid import FrameOptions, HybridFrame
     from passes.prepare import prepare
     from treeline.measure import MeasuredFrame, measure
@@ -58,9 +62,11 @@ def report(
         options = common.build_options()
         prepared = prepare(scene, options, common.group)
 
+        on_gpu = GpuScene(device, prepared)
+
         def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
-            settings = FrameOptions(width, height, seed=seed, count=count)
-            return HybridFrame(device, prepared, settings)
+            settings = FrameOptions(width, height, seed=seed, gbuffer=gbuffer, count=count)
+            return HybridFrame(device, prepared, settings, on_gpu)
 
         measurement = measure(
             make_frame,
@@ -69,6 +75,7 @@ def report(
             defaults[1] if frames is None else frames,
             defaults[2] if warmup is None else warmup,
             progress,
+            lambda: device.allocated_bytes,
         )
         setting = Setting(
             scene=scene,
@@ -76,6 +83,7 @@ def report(
             device=device,
             options=options,
             group=common.group,
+            gbuffer=gbuffer,
             seed=seed,
         )
         progress.begin("writing the report")
@@ -83,9 +91,9 @@ def report(
         text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         (folder / "report.json").write_text(text, encoding="utf-8")
         (folder / "report.csv").write_text(report_csv(document), encoding="utf-8")
-        page = report_html(document, measurement.image, measurement.nodes)
+        page = report_html(document, measurement.main.image, measurement.main.nodes)
         (folder / "report.html").write_text(page, encoding="utf-8")
-        save_png(folder / "frame.png", measurement.image)
+        save_png(folder / "frame.png", measurement.main.image)
     emit_json(document, common.json)
     if not common.to_stdout:
         print_table(report_tables(document))
