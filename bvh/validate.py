@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.decode import decode_triangles
-from bvh.header import KIND_BLAS, KIND_TLAS, Header, unpack_header
+from bvh.header import KIND_BLAS, KIND_TLAS, Header, pack_header, unpack_header
 from bvh.layout import (
     HEADER_BYTES,
     INSTANCE_BLAS_BASE_WORD,
@@ -39,6 +39,7 @@ from bvh.tlas import world_bounds
 from bvh.tree import EMPTY, empty_bounds
 from bvh.triangles import triangle_bounds
 from bvh.walk import PER_CHECK, ROOT_UNIT, Container, Fault, check_structure, walk
+from engine.gpu.errors import UserError
 
 F32 = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -94,8 +95,12 @@ def _open(bvh: SceneBvh, name: str, base: int, kind: int, faults: list[Fault]) -
     elif header.base_bytes != base:
         refuse(f"header: the descriptor's base is {header.base_bytes}")
     else:
-        parents = bvh.parents[base // UNIT_BYTES :]
-        return Container(name, bvh.words[base // 4 :], parents, base, header)
+        words = bvh.words[base // 4 :]
+        container = Container(name, words, bvh.parents[base // UNIT_BYTES :], base, header)
+        expected = pack_header(header)
+        for i in np.flatnonzero(words[: len(expected)] != expected):
+            container.header_fault(f"header word {i} is 0x{words[i]:x}, not 0x{expected[i]:x}")
+        return container
     return None
 
 
@@ -207,10 +212,15 @@ def _check_tlas(
         header = headers[instance.blas]
         if header and header.leaf_count and i not in present:
             c.fault(f"instance {i} '{instance.name}' has no node", ROOT_UNIT, NODE_BOX_FP32)
-    if sound.any():
-        leaf_bounds[sound] = world_bounds(
-            blas_bounds[which[sound]], forward[sound], backward[sound]
+    # A BLAS whose own bounds cannot be used has its fault already; its box is not checked here.
+    usable = sound.copy()
+    usable[sound] = np.isfinite(blas_bounds[which[sound]]).all(axis=(1, 2))
+    try:
+        leaf_bounds[usable] = world_bounds(
+            blas_bounds[which[usable]], forward[usable], backward[usable]
         )
+    except UserError as error:
+        c.fault(str(error), ROOT_UNIT, NODE_BOX_FP32)
     check_structure(c, nodes, leaf_bounds)
 
 

@@ -98,6 +98,10 @@ class Container:
             )
         )
 
+    def header_fault(self, message: str) -> None:
+        words = tuple(int(word) for word in self.units[:ROOT_UNIT].reshape(-1))
+        self.faults.append(Fault(self.name, message, self.base_bytes, ROOT_POINTER, words))
+
     def leaf_fault(self, message: str, leaf: int, kind: int | None = None) -> None:
         unit = self.header.leaf_unit + leaf * self.leaf_units
         self.fault(message, unit, self.leaf_kind if kind is None else kind)
@@ -266,7 +270,5 @@ def check_structure(c: Container, nodes: Nodes, leaf_bounds: F32) -> F32:
     bounds = _check_boxes(c, nodes, leaf_bounds)
     stated = c.header.bounds
     if (bounds[0] < stated[0]).any() or (bounds[1] > stated[1]).any():
-        words = tuple(int(w) for w in c.units[:ROOT_UNIT].reshape(-1))
-        message = "the header's bounds do not enclose the tree"
-        c.faults.append(Fault(c.name, message, c.base_bytes, ROOT_POINTER, words))
+        c.header_fault("the header's bounds do not enclose the tree")
     return stated
