@@ -32,8 +32,8 @@ class BinnedSahConfig:
     `even_depth` on nodes are cut into halves of equal count, which bounds the depth of geometry
     that SAH would peel one primitive at a time; a chunk of nodes has at most `chunk_bins` bins."""
 
-    bins: int = 16
-    sweep_below: int = 16
+    bins: int = 32
+    sweep_below: int = 64
     even_depth: int = 40
     chunk_bins: int = 1 << 19
 
