@@ -31,9 +31,7 @@ def cornice() -> MeshData:
                (0.22, 0.68), (0.22, 0.72), (0.30, 0.74), (0.30, 0.80), (0.33, 0.82), (0.37, 0.86),
                (0.38, CORNICE_HEIGHT), (0.0, CORNICE_HEIGHT)]  # fmt: skip
     line = np.array(profile)
-    points = np.stack(
-        [np.column_stack([line, np.full(len(line), z)]) for z in (-BAY / 2, BAY / 2)]
-    )
+    points = np.stack([np.column_stack([line, np.full(len(line), z)]) for z in (-BAY / 2, BAY / 2)])
     height = line[:, 1]
     shade = 1.0 - 0.35 * np.exp(-(((height - 0.60) / 0.09) ** 2))
     shade -= 0.22 * np.exp(-(((height - 0.28) / 0.03) ** 2))
@@ -49,7 +47,7 @@ def _ring() -> MeshData:
             (1.77, half + 0.05), (1.86, half + 0.05), (1.89, half + 0.10), (1.95, half + 0.11),
             (1.95, half - 0.02)]  # fmt: skip
     profile = np.array([*face, *[(radius, -offset) for radius, offset in face[::-1]]])
-    return sweep(profile, arc_frames(1.0, 0.0, 180.0, 40) + _no_growth(40))
+    return sweep(profile[::-1], arc_frames(1.0, 0.0, 180.0, 36) + _no_growth(36))
 
 
 def _no_growth(steps: int) -> Floats:
@@ -74,13 +72,13 @@ def _spandrel() -> MeshData:
     points = np.stack(
         [np.column_stack([np.full(len(ring), HALF_THICKNESS), ring]) for ring in (inner, outer)]
     )
-    return _wall_mapped(points, flip=True)
+    return _wall_mapped(points)
 
 
-def _wall_mapped(points: Floats, *, flip: bool = False) -> MeshData:
+def _wall_mapped(points: Floats) -> MeshData:
     """A loft in the plane of X with one texture repeat every two metres."""
     uvs = np.stack([points[..., 2] / 2.0, -points[..., 1] / 2.0], axis=-1)
-    return loft(points, flip=flip, uvs=uvs)
+    return loft(points, uvs=uvs)
 
 
 def _keystone() -> MeshData:

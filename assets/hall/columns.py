@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assets.hall.geometry import Floats, MeshData, join, moved, placed, tinted
+from assets.hall.geometry import Floats, MeshData, join, moved, placed
 from assets.hall.shapes import box, lathe, loft, tube
 
 HEIGHT = 4.6
@@ -39,28 +39,28 @@ def pilaster() -> MeshData:
 
 def _base() -> MeshData:
     plinth = box((0.84, 0.16, 0.84), (0.0, 0.08, 0.0), bevel=0.012)
-    lower = [(0.36 + 0.055 * np.cos(a), 0.225 + 0.055 * np.sin(a)) for a in _angles(-90, 90, 8)]
-    hollow = [(0.345 - 0.035 * np.sin(a), 0.35 - 0.05 * np.cos(a)) for a in _angles(20, 160, 6)]
-    upper = [(0.325 + 0.03 * np.cos(a), 0.425 + 0.03 * np.sin(a)) for a in _angles(-90, 90, 6)]
+    lower = [(0.36 + 0.055 * np.cos(a), 0.225 + 0.055 * np.sin(a)) for a in _angles(-90, 90, 6)]
+    hollow = [(0.345 - 0.035 * np.sin(a), 0.35 - 0.05 * np.cos(a)) for a in _angles(20, 160, 4)]
+    upper = [(0.325 + 0.03 * np.cos(a), 0.425 + 0.03 * np.sin(a)) for a in _angles(-90, 90, 5)]
     profile = [(0.36, 0.165), (0.36, 0.17), *lower, (0.352, 0.29), *hollow, (0.335, 0.395), *upper,
                (0.30, 0.462)]  # fmt: skip
     heights = np.array(profile)[:, 1]
     dark = 1.0 - 0.30 * np.exp(-(((heights - 0.35) / 0.04) ** 2))
-    turned = lathe(profile, 40, colors=np.repeat(dark[:, None], 3, axis=1))
+    turned = lathe(profile, 36, colors=np.repeat(dark[:, None], 3, axis=1))
     return join([plinth, turned])
 
 
 def _shaft() -> MeshData:
     """Rows up the shaft, columns round it: a scallop a flute with a flat fillet between two."""
     ramp = np.array([0.0, 0.02, 0.05, 0.09, 0.14, 0.22])
-    middle = np.linspace(0.22, SHAFT_END - SHAFT_START - 0.22, 7)[1:-1]
+    middle = np.linspace(0.22, SHAFT_END - SHAFT_START - 0.22, 5)[1:-1]
     heights = np.concatenate([ramp, middle, (SHAFT_END - SHAFT_START - ramp)[::-1]])
     part = heights / (SHAFT_END - SHAFT_START)
     radius = LOWER_RADIUS + (UPPER_RADIUS - LOWER_RADIUS) * part + 0.012 * np.sin(np.pi * part)
     # Flutes fade out round at both ends.
     end_distance = np.minimum(heights, heights[::-1]) - 0.02
     fade = np.sqrt(np.clip(1.0 - (1.0 - np.clip(end_distance / 0.16, 0.0, 1.0)) ** 2, 0.0, 1.0))
-    across = np.array([0.0, 0.16, 0.16 + 0.12, 0.42, 0.58, 0.74, 0.88])  # within one flute
+    across = np.array([0.0, 0.16, 0.27, 0.46, 0.70, 0.89])  # within one flute
     shape = np.sqrt(np.clip(1.0 - ((across - 0.58) / 0.42) ** 2, 0.0, None))
     shape[0] = shape[1] = 0.0
     angle = (np.arange(FLUTE_COUNT)[:, None] + across[None]).ravel() * 2.0 * np.pi / FLUTE_COUNT
@@ -80,28 +80,24 @@ def _shaft() -> MeshData:
 
 def _capital() -> MeshData:
     neck = [(UPPER_RADIUS, 3.86), *[(UPPER_RADIUS + 0.022 * np.cos(a), 3.885 + 0.022 * np.sin(a))
-            for a in _angles(-90, 90, 5)]]  # fmt: skip
+            for a in _angles(-90, 90, 4)]]  # fmt: skip
     bell = [(0.25, 3.91), (0.25, 4.05), (0.258, 4.20), (0.285, 4.33), (0.335, 4.42), (0.36, 4.44)]
     shade = np.array([1.0] * len(neck) + [0.55, 0.55, 0.6, 0.7, 0.85, 0.9])
-    core = lathe([*neck, *bell], 32, colors=np.repeat(shade[:, None], 3, axis=1))
+    core = lathe([*neck, *bell], 28, colors=np.repeat(shade[:, None], 3, axis=1))
     leaves = []
-    for tier, (height, reach, width, turn) in enumerate(
-        [(0.24, 0.085, 0.19, 0.0), (0.43, 0.105, 0.175, 22.5)]
-    ):
+    for height, reach, width, turn in [(0.24, 0.085, 0.19, 0.0), (0.43, 0.105, 0.175, 22.5)]:
         leaf = _acanthus(0.252, 3.91, height, reach, width)
-        leaves += [moved(leaf, placed(yaw=turn + 45.0 * k + tier * 0.0)) for k in range(8)]
+        leaves += [moved(leaf, placed(yaw=turn + 45.0 * k)) for k in range(8)]
     scrolls = [moved(_scroll(), placed(yaw=45.0 + 90.0 * k)) for k in range(4)]
-    fleurons = [
-        moved(tinted(box((0.06, 0.10, 0.10), bevel=0.02), 0.95), placed(0.37, 4.52, 0.0) )
-    ]
-    fleurons = [moved(fleurons[0], placed(yaw=90.0 * k)) for k in range(4)]
+    fleuron = box((0.06, 0.10, 0.10), (0.37, 4.52, 0.0), bevel=0.02)
+    fleurons = [moved(fleuron, placed(yaw=90.0 * k)) for k in range(4)]
     return join([core, *leaves, *scrolls, _abacus(), *fleurons])
 
 
 def _acanthus(radius: float, foot: float, height: float, reach: float, width: float) -> MeshData:
     """A leaf that rises along the bell and curls over: a closed, lens-shaped shell facing +X."""
-    along = np.linspace(0.0, 1.0, 10)
-    across = np.linspace(-1.0, 1.0, 7)
+    along = np.linspace(0.0, 1.0, 8)
+    across = np.linspace(-1.0, 1.0, 5)
     curl = np.clip((along - 0.70) / 0.30, 0.0, 1.0)
     rise = height * (np.minimum(along / 0.80, 1.0) - 0.16 * curl**2)
     out = radius + 0.012 + 0.25 * reach * along + reach * np.sin(np.pi * 0.5 * curl)
@@ -119,7 +115,7 @@ def _acanthus(radius: float, foot: float, height: float, reach: float, width: fl
         axis=-1,
     )
     back = front - np.array([0.022, 0.006, 0.0])
-    back[:, 0], back[:, -1] = front[:, 0], front[:, -1]
+    back[:, 0], back[:, -1], back[-1] = front[:, 0], front[:, -1], front[-1]
     shade = np.clip(0.62 + 0.42 * along[:, None] + 6.0 * rib - 5.0 * cup, 0.35, 1.0)
     color = np.repeat(shade[..., None], 3, axis=2)
     return join(
@@ -132,16 +128,16 @@ def _acanthus(radius: float, foot: float, height: float, reach: float, width: fl
 
 def _scroll() -> MeshData:
     """A corner volute: a stem that leaves the bell and rolls up under the abacus, along +X."""
-    turn = np.linspace(0.0, 1.0, 22)
+    turn = np.linspace(0.0, 1.0, 18)
     angle = np.radians(200.0 - 560.0 * turn)
     radius = 0.072 * (1.0 - 0.80 * turn)
     stem = np.array([[0.275, 4.22, 0.0], [0.305, 4.32, 0.0], [0.345, 4.385, 0.0]])
     spiral = np.stack(
         [0.435 + radius * np.cos(angle), 4.385 + radius * np.sin(angle), np.zeros_like(angle)], 1
     )
-    path = np.concatenate([stem, spiral[4:]])
-    size = np.concatenate([[0.02, 0.024, 0.026], 0.026 * (1.0 - 0.55 * turn[4:])])
-    return tube(path, size, 7, flatten=1.5)
+    path = np.concatenate([stem, spiral[3:]])
+    size = np.concatenate([[0.02, 0.024, 0.026], 0.026 * (1.0 - 0.55 * turn[3:])])
+    return tube(path, size, 6, flatten=1.5)
 
 
 def _abacus() -> MeshData:
@@ -178,5 +174,3 @@ def _ring(loop: Floats, height: float) -> Floats:
 
 def _angles(start: float, end: float, steps: int) -> Floats:
     return np.radians(np.linspace(start, end, steps + 1))
-
-

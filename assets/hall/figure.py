@@ -17,7 +17,11 @@ ARM = np.array([0.6428, -0.7660, 0.0])
 SHOULDER = np.array([0.178, 1.435, -0.012])
 ELBOW = SHOULDER + 0.285 * ARM
 WRIST = ELBOW + 0.245 * ARM + np.array([0.0, 0.0, 0.012])
-KNEE, ANKLE, TOE = np.array([0.098, 0.50, 0.012]), np.array([0.104, 0.085, -0.02]), (0.118, 0.03, 0.11)
+KNEE, ANKLE, TOE = (
+    np.array([0.098, 0.50, 0.012]),
+    np.array([0.104, 0.085, -0.02]),
+    (0.118, 0.03, 0.11),
+)
 HIP = np.array([0.092, 0.93, 0.0])
 
 
@@ -52,19 +56,22 @@ JOINTS = _joints()
 JOINT_INDEX = {joint.name: index for index, joint in enumerate(JOINTS)}
 
 
-def body_parts(detail: float = 1.0) -> list[tuple[str, str, MeshData]]:
-    """(part, surface, mesh) of the whole figure; `detail` scales the cell size (2: half as fine)."""
-    fine, coarse = 0.0072 * detail, 0.0125 * detail
+def body_parts(
+    fine_scale: float = 1.0, coarse_scale: float = 1.0
+) -> list[tuple[str, str, MeshData]]:
+    """(part, surface, mesh) of the whole figure; the scales multiply the cell size of head and
+    hands, and of cloth and legs (2: half as fine)."""
+    fine, coarse = 0.0078 * fine_scale, 0.0165 * coarse_scale
     tunic = polygonise(_tunic(), (-0.56, 0.50, -0.27), (0.56, 1.53, 0.27), coarse)
     parts = [
-        ("head", "skin", polygonise(_head(), (-0.12, 1.42, -0.15), (0.12, 1.80, 0.15), fine)),
-        ("hair", "hair", polygonise(_hair(), (-0.13, 1.48, -0.20), (0.13, 1.82, 0.13), fine)),
+        ("head", "skin", _face(polygonise(_head(), (-0.12, 1.42, -0.15), (0.12, 1.80, 0.15), fine))),
+        ("hair", "hair", polygonise(_hair(), (-0.13, 1.48, -0.20), (0.13, 1.82, 0.13), 1.25 * fine)),
         ("tunic", "linen", _creased(tunic)),
-        ("hands", "skin", polygonise(mirrored(_hand()), (-0.72, 0.76, -0.08), (0.72, 1.08, 0.12), fine)),
+        ("hands", "skin", polygonise(mirrored(_hand()), (-0.72, 0.76, -0.08), (0.72, 1.14, 0.12), fine)),
         ("legs", "trousers", polygonise(mirrored(_leg()), (-0.22, 0.24, -0.13), (0.22, 0.95, 0.13), coarse)),
         ("boots", "leather", polygonise(mirrored(_boot()), (-0.2, -0.02, -0.12), (0.2, 0.46, 0.23), coarse)),
         ("belt", "leather", _belt()),
-        ("cloak", "wool", _cloak(detail)),
+        ("cloak", "cloak", _cloak(coarse_scale)),
     ]  # fmt: skip
     return parts
 
@@ -91,9 +98,9 @@ def _head() -> Shape:
     )
     lips = blend(
         [
-            round_cone((-0.020, 1.592, 0.080), (0.020, 1.592, 0.080), 0.006, 0.006),
-            ellipsoid((0.0, 1.596, 0.088), (0.020, 0.006, 0.008)),
-            ellipsoid((0.0, 1.585, 0.087), (0.017, 0.007, 0.008)),
+            round_cone((-0.019, 1.592, 0.077), (0.019, 1.592, 0.077), 0.005, 0.005),
+            ellipsoid((0.0, 1.5955, 0.083), (0.018, 0.005, 0.007)),
+            ellipsoid((0.0, 1.586, 0.082), (0.016, 0.006, 0.007)),
         ],
         0.005,
     )
@@ -144,8 +151,10 @@ def _tunic() -> Shape:
             ellipsoid((0.0, 0.99, -0.005), (0.165, 0.13, 0.120)),
             ellipsoid((0.0, 1.12, 0.0), (0.140, 0.16, 0.105)),
             ellipsoid((0.0, 1.31, 0.0), (0.168, 0.17, 0.118)),
-            mirrored(ellipsoid((0.072, 1.335, 0.072), (0.075, 0.06, 0.045))),
-            mirrored(round_cone((0.03, 1.455, -0.02), SHOULDER - (0.012, 0.008, 0.0), 0.055, 0.060)),
+            mirrored(ellipsoid((0.072, 1.335, 0.072), (0.075, 0.06, 0.036))),
+            mirrored(
+                round_cone((0.03, 1.455, -0.02), SHOULDER - (0.012, 0.008, 0.0), 0.055, 0.060)
+            ),
             round_cone((0.0, 1.44, -0.02), (0.0, 1.485, -0.018), 0.080, 0.068),
         ],
         0.06,
@@ -159,7 +168,7 @@ def _tunic() -> Shape:
             0.03,
         )
     )
-    cuff = mirrored(round_cone(WRIST - 0.10 * ARM, WRIST + 0.10 * ARM, 0.038, 0.036))
+    cuff = mirrored(round_cone(WRIST + 0.050 * ARM, WRIST + 0.2 * ARM, 0.068, 0.068))
     collar = round_cone((0.0, 1.47, -0.02), (0.0, 1.60, 0.0), 0.054, 0.060)
     upper = carve(carve(blend([torso, sleeve], 0.05), cuff, 0.01), collar, 0.012)
     return blend([upper, _skirt()], 0.03)
@@ -177,7 +186,9 @@ def _skirt() -> Shape:
         radius = 0.142 + 0.118 * down**0.85 + 0.013 * down**1.3 * fold
         oval = np.hypot(x, z * 1.22 - 0.006)
         outer = (oval - radius) * 0.85
-        shell = np.maximum(outer, -(outer + 0.026) * np.where(y < 0.74, 1.0, 0.0) - 1.0 * (y >= 0.74))
+        shell = np.maximum(
+            outer, -(outer + 0.036) * np.where(y < 0.74, 1.0, 0.0) - 1.0 * (y >= 0.74)
+        )
         hem = 0.565 + 0.010 * np.sin(4.0 * around + 0.5)
         return np.asarray(np.maximum(np.maximum(shell, hem - y), y - 1.06))
 
@@ -195,7 +206,9 @@ def _hand() -> Shape:
         round_cone(WRIST + 0.02 * ARM, palm_end, 0.021, 0.016),
     ]
     fingers = []
-    for k, (length, spread) in enumerate([(0.072, 0.030), (0.080, 0.010), (0.075, -0.010), (0.060, -0.028)]):
+    for k, (length, spread) in enumerate(
+        [(0.072, 0.030), (0.080, 0.010), (0.075, -0.010), (0.060, -0.028)]
+    ):
         root = palm_end + spread * 0.95 * forward
         bend = root + 0.52 * length * (ARM + 0.25 * spread * 10.0 * 0.1 * forward) - 0.004 * side
         tip = bend + 0.50 * length * (0.93 * ARM - 0.36 * side * (1.0 + 0.12 * k))
@@ -214,9 +227,9 @@ def _hand() -> Shape:
 def _leg() -> Shape:
     return blend(
         [
-            round_cone(HIP, KNEE, 0.088, 0.060),
-            round_cone(KNEE, ANKLE, 0.058, 0.042),
-            ellipsoid(KNEE + (0.004, -0.13, -0.022), (0.052, 0.10, 0.055)),
+            round_cone(HIP, KNEE, 0.078, 0.058),
+            round_cone(KNEE, ANKLE, 0.056, 0.036),
+            ellipsoid(KNEE + (0.004, -0.10, -0.016), (0.046, 0.08, 0.048)),
         ],
         0.03,
     )
@@ -227,12 +240,12 @@ def _boot() -> Shape:
         [
             round_cone(ANKLE + (0.0, -0.025, -0.025), TOE, 0.052, 0.036),
             round_cone(TOE, (0.124, 0.026, 0.165), 0.040, 0.030),
-            round_cone(ANKLE + (0.002, 0.33, -0.006), ANKLE, 0.062, 0.050),
-            ellipsoid(KNEE + (0.004, -0.15, -0.022), (0.060, 0.085, 0.063)),
+            round_cone(ANKLE + (0.002, 0.33, -0.010), ANKLE, 0.070, 0.050),
+            ellipsoid(KNEE + (0.004, -0.16, -0.022), (0.066, 0.10, 0.066)),
         ],
         0.035,
     )
-    cuff = round_cone(ANKLE + (0.002, 0.325, -0.006), ANKLE + (0.002, 0.345, -0.006), 0.070, 0.070)
+    cuff = round_cone(ANKLE + (0.002, 0.33, -0.010), ANKLE + (0.002, 0.35, -0.010), 0.077, 0.077)
     boot = blend([foot, cuff], 0.008)
 
     def flat(points: Floats) -> Floats:  # a sole, and an edge above it
@@ -254,26 +267,48 @@ def _belt() -> MeshData:
 
 
 def _cloak(detail: float) -> MeshData:
-    """A sheet from the shoulders to the calves, open in front, both faces modelled."""
-    columns, rows = max(24, int(84 / detail)), max(12, int(40 / detail))
-    turn = np.linspace(-1.0, 1.0, columns)
-    down = np.linspace(0.0, 1.0, rows)
-    t, d = np.meshgrid(turn, down)
-    around = np.pi + t * np.radians(118.0 - 22.0 * np.minimum(d * 1.8, 1.0))  # 180: the back
-    height = 1.492 - 0.045 * np.minimum(d * 9.0, 1.0) - 1.02 * d - 0.012 * np.cos(9.0 * around) * d
-    width = 0.090 + 0.118 * np.sqrt(np.clip(d * 9.0, 0.0, 1.0)) + 0.095 * d
-    depth = 0.080 + 0.052 * np.sqrt(np.clip(d * 6.0, 0.0, 1.0)) + 0.125 * d
+    """A sheet over the shoulders and down to the calves, open in front, both faces modelled."""
+    columns, rows = max(30, int(66 / detail)), max(16, int(34 / detail))
+    t, d = np.meshgrid(np.linspace(-1.0, 1.0, columns), np.linspace(0.0, 1.0, rows) ** 1.25)
+    # Down the cloak: neck, top of the shoulder, its edge, then the fall.
+    stations = [0.0, 0.04, 0.085, 0.13, 0.18, 0.26, 1.0]
+    height = np.interp(d, stations, [1.528, 1.538, 1.536, 1.505, 1.435, 1.32, 0.44])
+    width = np.interp(d, stations, [0.070, 0.122, 0.186, 0.240, 0.262, 0.268, 0.305])
+    depth = np.interp(d, stations, [0.062, 0.090, 0.122, 0.146, 0.156, 0.162, 0.250])
+    opening = np.interp(d, [0.0, 0.10, 0.30, 1.0], [158.0, 142.0, 104.0, 92.0])
+    around = np.pi + t * np.radians(opening)  # 180 degrees: the back
     fold = np.cos(13.0 * around + 1.2 * np.sin(2.0 * around)) + 0.5 * np.cos(7.0 * around + 0.6)
-    ripple = 1.0 + 0.085 * np.clip(d * 1.6 - 0.12, 0.0, 1.0) * fold
-    outer = np.stack(
-        [width * ripple * np.sin(around), height, depth * ripple * np.cos(around) - 0.022], axis=-1
+    free = np.clip(d * 1.5 - 0.20, 0.0, 1.0)
+    ripple = 1.0 + 0.085 * free * fold
+    height = height - 0.012 * np.cos(9.0 * around) * d
+    boxy = 1.0 - 0.35 * np.clip(d * 8.0, 0.0, 1.0) * (1.0 - d)  # the arms hang inside the corners
+    side, ahead = np.sin(around), np.cos(around)
+    side, ahead = np.sign(side) * np.abs(side) ** boxy, np.sign(ahead) * np.abs(ahead) ** boxy
+    outer = np.stack([width * ripple * side, height, depth * ripple * ahead - 0.020], axis=-1)
+    inner = outer - 0.012 * np.stack(
+        [np.sin(around), 0.0 * d + 0.5 * (d < 0.1), np.cos(around)], -1
     )
-    inner = outer - 0.012 * np.stack([np.sin(around), 0.0 * d, np.cos(around)], axis=-1)
-    inner[:, 0], inner[:, -1], inner[-1] = outer[:, 0], outer[:, -1], outer[-1]
-    shade = np.clip(0.80 + 0.22 * fold * np.clip(d * 1.6, 0.0, 1.0), 0.45, 1.0)
+    inner[:, 0], inner[:, -1] = outer[:, 0], outer[:, -1]
+    inner[0], inner[-1] = outer[0], outer[-1]
+    shade = np.clip(0.80 + 0.22 * fold * free, 0.45, 1.0)
     color = np.repeat(shade[..., None], 3, axis=2)
     return join([loft(outer, flip=True, crease_degrees=80.0, colors=color),
                  loft(inner, crease_degrees=80.0, colors=0.6 * color)])  # fmt: skip
+
+
+def _face(head: MeshData) -> MeshData:
+    """Eyes, brows and lips by vertex colour."""
+    points = head.positions * (1.0, 1.0, 1.0)
+    points[:, 0] = np.abs(points[:, 0])
+    shade = np.ones_like(points)
+    eye = np.linalg.norm((points - (0.031, 1.655, 0.084)) / (0.013, 0.008, 0.012), axis=1) < 1.0
+    iris = np.linalg.norm(points - (0.031, 1.655, 0.086), axis=1) < 0.0065
+    brow = np.linalg.norm((points - (0.030, 1.677, 0.082)) / (0.022, 0.006, 0.02), axis=1) < 1.0
+    lips = np.linalg.norm((points - (0.0, 1.590, 0.087)) / (0.021, 0.010, 0.009), axis=1) < 1.0
+    for place, tone in ((eye, (0.8, 1.0, 1.0)), (iris, (0.12, 0.14, 0.16)),
+                        (brow, (0.30, 0.28, 0.26)), (lips, (0.85, 0.55, 0.55))):  # fmt: skip
+        shade[place] = tone
+    return tinted(head, shade)
 
 
 def _creased(tunic: MeshData) -> MeshData:

@@ -52,7 +52,10 @@ def aisle_panel(width: float, length: float, seed: int) -> list[Part]:
     tiles = []
     for i in range(columns):
         for k in range(rows):
-            middle = ((i + 0.5) * size[0] - (width - 0.3) / 2, (k + 0.5) * size[1] - (length - 0.3) / 2)
+            middle = (
+                (i + 0.5) * size[0] - (width - 0.3) / 2,
+                (k + 0.5) * size[1] - (length - 0.3) / 2,
+            )
             square = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1)]) * size / 2
             tiles.append(_tile(square, middle, rng.uniform(0.80, 1.0), cut=(True,) * 4,
                                turn=rng.integers(4)))  # fmt: skip

@@ -76,7 +76,9 @@ def broad_plant(seed: int) -> list[Part]:
     reach, rise = 0.06 + 0.32 * order, 0.72 - 0.55 * order + rng.uniform(-0.05, 0.05, count)
     base = out * reach[:, None] + rise[:, None] * (0.0, 1.0, 0.0)
     growth = _unit(out + (0.0, 1.0, 0.0) * (1.1 - 1.25 * order)[:, None])
-    tint = (rng.uniform(0.7, 1.0, count) * (1.0 - 0.25 * order))[:, None] * np.array([0.8, 0.95, 0.9])
+    tint = (rng.uniform(0.7, 1.0, count) * (1.0 - 0.25 * order))[:, None] * np.array(
+        [0.8, 0.95, 0.9]
+    )
     leaves = _cards(base, growth, np.broadcast_to((0.0, 1.0, 0.0), base.shape) - 0.4 * out,
                     rng.uniform(0.34, 0.48, count), BROAD, 0.95, tint, out, 0.15, 0.22)  # fmt: skip
     stalks = [tube([0.08 * out[k] * (1, 0, 1), 0.5 * base[k] + 0.02 * out[k], base[k]], 0.007, 5)
@@ -112,8 +114,16 @@ def column_ivy(seed: int, radius: float, height: float) -> list[Part]:
 
 
 def _cards(
-    base: Floats, growth: Floats, facing: ArrayLike, size: Floats, cell: int, aspect: float,
-    tint: Floats, bulge: Floats, fold: float, droop: float,
+    base: Floats,
+    growth: Floats,
+    facing: ArrayLike,
+    size: Floats,
+    cell: int,
+    aspect: float,
+    tint: Floats,
+    bulge: Floats,
+    fold: float,
+    droop: float,
 ) -> MeshData:
     """Cards [n] from `base` along `growth` (unit), turned to `facing`; `size` is the length,
     `aspect` width by length, `bulge` the direction that normals lean to."""  # fmt: skip

@@ -8,23 +8,24 @@ from __future__ import annotations
 import numpy as np
 
 from assets.hall.geometry import MeshData, join, moved, placed
-from assets.hall.shapes import box, lathe, tube
+from assets.hall.shapes import box, lathe, loft, tube
 
 Part = tuple[str, MeshData]
-LAMP_SIZE = (1.4, 1.0)
+LAMP_SIZE = (1.0, 0.7)
 
 
 def bench() -> list[Part]:
-    """An oak bench, 1.9 m long along Z, on two carved stone feet with a low iron back."""
-    slats = [box((0.105, 0.045, 1.9), (x, 0.455, 0.0), bevel=0.008) for x in (-0.18, -0.06, 0.06, 0.18)]
+    """An oak bench, 1.9 m long along Z, on two stone feet."""
+    slats = [
+        box((0.105, 0.045, 1.9), (x, 0.455, 0.0), bevel=0.008) for x in (-0.18, -0.06, 0.06, 0.18)
+    ]
     slats.append(box((0.05, 0.10, 1.5), (0.0, 0.30, 0.0), bevel=0.006))
     feet = []
     for z in (-0.68, 0.68):
         feet.append(box((0.44, 0.07, 0.14), (0.0, 0.035, z), bevel=0.012))
         feet.append(box((0.30, 0.29, 0.10), (0.0, 0.215, z), bevel=0.03))
         feet.append(box((0.46, 0.07, 0.14), (0.0, 0.395, z), bevel=0.015))
-    turned = [moved(slat, placed()) for slat in slats]
-    return [("oak", join(turned)), ("limestone", join(feet))]
+    return [("oak", join(slats)), ("limestone", join(feet))]
 
 
 def pedestal(height: float, width: float) -> list[Part]:
@@ -62,13 +63,13 @@ def planter() -> list[Part]:
                (0.33, 0.34), (0.325, 0.43), (0.30, 0.475), (0.305, 0.49), (0.345, 0.505),
                (0.355, 0.525), (0.345, 0.548), (0.315, 0.55), (0.30, 0.535), (0.295, 0.49)]  # fmt: skip
     soil = [(0.30, 0.495), (0.20, 0.51), (0.08, 0.52), (0.0, 0.525)]
-    return [("glaze", lathe(profile, 48)), ("soil", lathe(soil, 24))]
+    return [("glaze", lathe(profile, 36)), ("soil", lathe(soil, 20))]
 
 
 def sphere() -> list[Part]:
     """A mirror ball of radius 0.34 m in a brass ring stand."""
-    angle = np.radians(np.linspace(-90.0, 90.0, 29))
-    ball = lathe(np.stack([0.34 * np.cos(angle), 0.42 + 0.34 * np.sin(angle)], 1), 56)
+    angle = np.radians(np.linspace(-90.0, 90.0, 25))
+    ball = lathe(np.stack([0.34 * np.cos(angle), 0.42 + 0.34 * np.sin(angle)], 1), 48)
     turn = np.radians(np.linspace(0.0, 360.0, 41))
     ring = np.stack([0.245 * np.cos(turn), 0.0 * turn + 0.165, 0.245 * np.sin(turn)], 1)
     foot = [(0.0, 0.0), (0.24, 0.0), (0.24, 0.02), (0.20, 0.035), (0.12, 0.05), (0.0, 0.055)]
@@ -88,17 +89,39 @@ def lamp(drop: float) -> list[Part]:
     is the length of the rod to the vault."""
     width, depth = LAMP_SIZE
     rim_x, rim_z = width / 2 + 0.07, depth / 2 + 0.07
-    frame = [box((width + 0.22, 0.09, 0.07), (0.0, 0.055, side * rim_z), bevel=0.015) for side in (-1, 1)]
-    frame += [box((0.07, 0.09, depth + 0.06), (side * rim_x, 0.055, 0.0), bevel=0.015) for side in (-1, 1)]
+    frame = [
+        box((width + 0.22, 0.09, 0.07), (0.0, 0.055, side * rim_z), bevel=0.015) for side in (-1, 1)
+    ]
+    frame += [
+        box((0.07, 0.09, depth + 0.06), (side * rim_x, 0.055, 0.0), bevel=0.015) for side in (-1, 1)
+    ]
     knob = lathe([(0.0, -0.06), (0.045, -0.045), (0.06, 0.0), (0.045, 0.045), (0.02, 0.09),
                   (0.028, 0.12), (0.0, 0.15)], 16)  # fmt: skip
     chains = []
     for x in (-rim_x, rim_x):
         for z in (-rim_z, rim_z):
             frame.append(moved(knob, placed(x, 0.07, z)))
-            chains.append(tube([(x, 0.12, z), (0.45 * x, 0.72, 0.45 * z), (0.0, 1.3, 0.0)], 0.012, 6))
+            chains.append(
+                tube([(x, 0.12, z), (0.45 * x, 0.72, 0.45 * z), (0.0, 1.3, 0.0)], 0.012, 6)
+            )
     frame.append(lathe([(0.0, 1.2), (0.05, 1.22), (0.085, 1.3), (0.05, 1.38), (0.0, 1.4)], 24))
-    chains.append(tube([(0.0, 1.35, 0.0), (0.0, 0.5 * (1.35 + drop), 0.0), (0.0, drop, 0.0)], 0.018, 8))
+    chains.append(
+        tube([(0.0, 1.35, 0.0), (0.0, 0.5 * (1.35 + drop), 0.0), (0.0, drop, 0.0)], 0.018, 8)
+    )
     back = box((width + 0.08, 0.03, depth + 0.08), (0.0, 0.075, 0.0))
     glass = box((width, 0.012, depth), (0.0, 0.016, 0.0))
     return [("brass", join(frame)), ("iron", join([*chains, back])), ("lamp_glass", glass)]
+
+
+def banner() -> list[Part]:
+    """A hanging cloth, 0.9 m by 4 m, on a brass rod: faces +Z, the rod at y = 0."""
+    x, y = np.meshgrid(np.linspace(-1.0, 1.0, 15), np.linspace(0.0, 1.0, 13))
+    drop = -4.0 * y - 0.34 * y**6 * (1.0 - np.abs(x))
+    wave = 0.035 * np.sin(5.0 * x + 0.8) * (0.3 + y) + 0.02 * np.sin(9.0 * x + 4.0 * y)
+    shade = np.clip(0.82 + 0.18 * np.sin(5.0 * x + 0.8), 0.5, 1.0)
+    cloth = loft(np.stack([0.45 * x, drop, wave], -1), flip=True, crease_degrees=80.0,
+                 colors=np.repeat(shade[..., None], 3, axis=2))  # fmt: skip
+    rod = tube([(-0.6, 0.02, 0.0), (0.0, 0.02, 0.0), (0.6, 0.02, 0.0)], 0.03, 10)
+    ball = lathe([(0.0, -0.07), (0.05, -0.05), (0.07, 0.0), (0.05, 0.05), (0.0, 0.07)], 14)
+    balls = [moved(ball, placed(side * 0.62, 0.02, 0.0)) for side in (-1.0, 1.0)]
+    return [("wool", cloth), ("brass", join([rod, *balls]))]

@@ -20,10 +20,14 @@ COLUMN_X = 3.5
 WALL_X = 6.8
 AISLE_X = 5.31
 VAULT_Y = 8.0
-LIGHT = (0.75, 5.3, -4.1)
-LIGHT_RADIANCE = (118.0, 104.0, 84.0)
-ENVIRONMENT = {"zenith": [0.20, 0.27, 0.42], "horizon": [0.62, 0.56, 0.52], "ground": [0.17, 0.145, 0.12]}
-FIGURE_AT = (-0.55, 0.0, -3.4)
+LIGHT = (1.15, 4.45, -4.9)
+LIGHT_RADIANCE = (186.0, 162.0, 126.0)
+ENVIRONMENT = {
+    "zenith": [0.105, 0.15, 0.26],
+    "horizon": [0.42, 0.40, 0.42],
+    "ground": [0.115, 0.10, 0.085],
+}
+FIGURE_AT = (-0.6, 0.0, -2.5)
 
 
 def build_scene() -> HallScene:
@@ -59,14 +63,20 @@ def _meshes() -> dict[str, list[Part]]:
         "urn": furniture.urn(),
         "planter": furniture.planter(),
         "sphere": furniture.sphere(),
-        "lamp": furniture.lamp(VAULT_Y + vaults.NAVE_RADIUS - LIGHT[1] + 0.1),
-        "statue_orator": [("bronze", motion.statue(motion.ORATOR, 2.0))],
-        "statue_scholar": [("bronze", motion.statue(motion.SCHOLAR, 2.0))],
+        "banner": furniture.banner(),
+        "lamp": furniture.lamp(_lamp_drop()),
+        "statue_orator": [("bronze", motion.statue(motion.ORATOR))],
+        "statue_scholar": [("bronze", motion.statue(motion.SCHOLAR))],
         "olive_tree": foliage.olive_tree(11),
         "palm": foliage.palm(12),
         "broad_plant": foliage.broad_plant(13),
         "column_ivy": foliage.column_ivy(14, 0.33, 3.4),
     }
+
+
+def _lamp_drop() -> float:
+    """From the light up to the vault above it."""
+    return VAULT_Y + float(np.sqrt(vaults.NAVE_RADIUS**2 - LIGHT[0] ** 2)) - LIGHT[1] + 0.1
 
 
 def _architecture(rng: np.random.Generator) -> list[Placement]:
@@ -111,23 +121,29 @@ def _furnishing(rng: np.random.Generator) -> list[Placement]:
         z = FIRST_BAY - arcade.BAY * bay
         side = -1.0 if bay % 2 else 1.0
         if (bay + (side > 0)) % 2:  # the side whose bay holds a niche
-            mesh = ("statue_orator", "statue_scholar")[statue % 2]
+            mesh = ("statue_orator", "urn", "statue_scholar", "urn")[statue % 4]
             at = side * (WALL_X + 0.22)
-            nodes.append(Placement(f"niche_pedestal_{bay}", placed(at, walls.NICHE_FLOOR, z), "pedestal_low"))
+            nodes.append(
+                Placement(f"niche_pedestal_{bay}", placed(at, walls.NICHE_FLOOR, z), "pedestal_low")
+            )
             stand = placed(at, walls.NICHE_FLOOR + 0.42, z, yaw=-side * (90.0 - 12.0 * (statue % 3 - 1)),
                            scale=0.86)  # fmt: skip
             nodes.append(Placement(f"statue_{bay}", stand, mesh))
             statue += 1
-    for k, (x, z, yaw) in enumerate([(2.35, -4.0, 0.0), (2.35, -12.0, 0.0), (-2.35, -8.0, 0.0),
+    for k, (x, z, yaw) in enumerate([(2.45, -4.1, 0.0), (2.35, -12.0, 0.0), (-2.35, -8.0, 0.0),
                                      (-2.35, -16.0, 0.0), (2.35, -20.0, 0.0)]):  # fmt: skip
         nodes.append(Placement(f"bench_{k}", placed(x, 0.0, z, yaw=yaw), "bench"))
     for k, (x, z, mesh) in enumerate([(-2.45, -4.1, "urn"), (2.45, -8.0, "urn"), (-2.45, -12.0, "sphere"),
                                       (2.45, -16.0, "sphere"), (-2.2, -24.6, "urn"), (2.2, -24.6, "urn")]):  # fmt: skip
         nodes.append(Placement(f"pedestal_{k}", placed(x, 0.0, z), "pedestal_tall"))
-        nodes.append(Placement(f"{mesh}_{k}", placed(x, 1.0, z, yaw=float(rng.uniform(0, 180))), mesh))
-    nodes.append(Placement("sphere_near", placed(1.55, 0.0, -1.35), "sphere"))
+        nodes.append(
+            Placement(f"{mesh}_{k}", placed(x, 1.0, z, yaw=float(rng.uniform(0, 180))), mesh)
+        )
+    nodes.append(Placement("sphere_near", placed(1.6, 0.0, -1.2), "sphere"))
     nodes.append(Placement("pedestal_end", placed(0.0, 0.65, -29.0), "pedestal_great"))
     nodes.append(Placement("statue_end", placed(0.0, 1.95, -29.0, scale=1.45), "statue_orator"))
+    for k, side in enumerate((-1.0, 1.0)):
+        nodes.append(Placement(f"banner_{k}", placed(side * 2.25, 5.9, -29.9), "banner"))
     nodes.append(Placement("lamp", placed(*LIGHT), "lamp"))
     return nodes
 
@@ -142,12 +158,16 @@ def _planting() -> list[Placement]:
         nodes.append(Placement(f"planter_{k}", placed(x, 0.0, z), "planter"))
         nodes.append(Placement(f"{mesh}_{k}", placed(x, 0.50, z, yaw=67.0 * k), mesh))
     for k, (side, z) in enumerate([(1.0, -2.0), (-1.0, -6.0), (1.0, -14.0), (-1.0, -18.0)]):
-        nodes.append(Placement(f"column_ivy_{k}", placed(side * COLUMN_X, 0.42, z, yaw=80.0 * k), "column_ivy"))
+        nodes.append(
+            Placement(
+                f"column_ivy_{k}", placed(side * COLUMN_X, 0.42, z, yaw=80.0 * k), "column_ivy"
+            )
+        )
     return nodes
 
 
 def _view() -> list[Placement]:
-    camera = placed(0.55, 1.35, 3.1, yaw=4.0, pitch=1.5)
+    camera = placed(0.5, 1.2, 3.2, yaw=3.0, pitch=2.5)
     light = placed(*LIGHT, pitch=-90.0)
     area = {"size": list(furniture.LAMP_SIZE), "radiance": list(LIGHT_RADIANCE)}
     return [

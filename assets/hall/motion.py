@@ -15,6 +15,7 @@ from assets.hall.skinning import posed, skinned_parts
 Pose = dict[str, tuple[float, float, float]]  # joint -> degrees about x, y, z
 KEY_COUNT = 13
 WALK_SECONDS = 1.15
+STATUE_SCALES = (1.9, 1.9)
 
 # Weight on the right leg, the left knee loose, head turned to the left.
 STANDING: Pose = {
@@ -23,10 +24,10 @@ STANDING: Pose = {
     "chest": (-2.0, -4.0, -2.0),
     "neck": (3.0, 10.0, 0.0),
     "head": (-4.0, 18.0, 2.0),
-    "upper_arm_left": (-4.0, 8.0, -27.0),
+    "upper_arm_left": (-7.0, 6.0, -28.0),
     "forearm_left": (-20.0, 0.0, -6.0),
     "hand_left": (-4.0, 0.0, -4.0),
-    "upper_arm_right": (4.0, -6.0, 28.0),
+    "upper_arm_right": (-5.0, -4.0, 29.0),
     "forearm_right": (-16.0, 0.0, 5.0),
     "hand_right": (-2.0, 0.0, 4.0),
     "thigh_left": (-13.0, 10.0, 3.5),
@@ -64,9 +65,9 @@ def figure() -> Figure:
     return Figure(JOINTS, skinned_parts(), rotations, _grounded(STANDING), (_walk(),))
 
 
-def statue(pose: Pose, detail: float) -> MeshData:
-    """The figure frozen in a pose, feet on y = 0, at a coarser `detail`."""
-    return posed(skinned_parts(detail), skin_matrices(pose, _grounded(pose)))
+def statue(pose: Pose) -> MeshData:
+    """The figure frozen in a pose, feet on y = 0, modelled more coarsely."""
+    return posed(skinned_parts(*STATUE_SCALES), skin_matrices(pose, _grounded(pose)))
 
 
 def skin_matrices(pose: Pose, root: Floats) -> Floats:
@@ -135,7 +136,10 @@ def _grounded(pose: Pose) -> Floats:
     matrices = skin_matrices(pose, np.array(JOINTS[0].position))
     lowest = np.inf
     for side, sign in (("left", 1.0), ("right", -1.0)):
-        for joint, point in (("foot", (0.11 * sign, 0.0, -0.07)), ("toes", (0.12 * sign, 0.0, 0.15))):
+        for joint, point in (
+            ("foot", (0.11 * sign, 0.0, -0.07)),
+            ("toes", (0.12 * sign, 0.0, 0.15)),
+        ):
             place = matrices[JOINT_INDEX[f"{joint}_{side}"]] @ np.array([*point, 1.0])
             lowest = min(lowest, float(place[1]))
     return np.array(JOINTS[0].position) - (0.0, lowest, 0.0)

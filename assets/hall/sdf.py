@@ -159,5 +159,7 @@ def _quads(inside: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], index: Ints)
 
 def _gradient(shape: Shape, points: Floats) -> Floats:
     steps = GRADIENT_STEP * np.eye(3)
-    columns = [(shape(points + step) - shape(points - step)) / (2 * GRADIENT_STEP) for step in steps]
+    columns = [
+        (shape(points + step) - shape(points - step)) / (2 * GRADIENT_STEP) for step in steps
+    ]
     return np.stack(columns, axis=1)

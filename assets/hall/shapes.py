@@ -134,7 +134,10 @@ def arc_frames(
 
 
 def box(
-    size: Sequence[float], center: Sequence[float] = (0.0, 0.0, 0.0), *, bevel: float = 0.0,
+    size: Sequence[float],
+    center: Sequence[float] = (0.0, 0.0, 0.0),
+    *,
+    bevel: float = 0.0,
     uv_scale: float = 1.0,
 ) -> MeshData:
     """A box of full `size`; with a `bevel` each edge is cut by that many metres."""
@@ -160,17 +163,26 @@ def box(
                 if not corner & step:
                     other = corner + step
                     faces.append(
-                        (corner * 3 + first, other * 3 + first, other * 3 + second,
-                         corner * 3 + second)
+                        (
+                            corner * 3 + first,
+                            other * 3 + first,
+                            other * 3 + second,
+                            corner * 3 + second,
+                        )
                     )
         faces += [(corner * 3, corner * 3 + 1, corner * 3 + 2) for corner in range(8)]
-    return convex(points.reshape(-1, 3), faces, center=center, crease_degrees=10.0,
-                  uv_scale=uv_scale)
+    return convex(
+        points.reshape(-1, 3), faces, center=center, crease_degrees=10.0, uv_scale=uv_scale
+    )
 
 
 def convex(
-    points: Floats, faces: Sequence[Sequence[int]], *, center: Sequence[float] = (0.0, 0.0, 0.0),
-    crease_degrees: float = 10.0, uv_scale: float = 1.0,
+    points: Floats,
+    faces: Sequence[Sequence[int]],
+    *,
+    center: Sequence[float] = (0.0, 0.0, 0.0),
+    crease_degrees: float = 10.0,
+    uv_scale: float = 1.0,
 ) -> MeshData:
     """Convex polygons about the origin, each turned to face outwards, then moved to `center`."""
     triangles = []
@@ -179,8 +191,9 @@ def convex(
         normal = np.cross(ring[1] - ring[0], ring[2] - ring[1])
         turned = list(face) if normal @ ring.mean(axis=0) > 0.0 else list(face)[::-1]
         triangles += [(turned[0], turned[k], turned[k + 1]) for k in range(1, len(turned) - 1)]
-    return shaded(points + np.asarray(center), triangles, crease_degrees=crease_degrees,
-                  uv_scale=uv_scale)
+    return shaded(
+        points + np.asarray(center), triangles, crease_degrees=crease_degrees, uv_scale=uv_scale
+    )
 
 
 def _arc_lengths(grid: Floats, closed: bool) -> Floats:

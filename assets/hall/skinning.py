@@ -29,10 +29,10 @@ ALLOWED = {
 SMOOTHING_ROUNDS = 12
 
 
-def skinned_parts(detail: float = 1.0) -> tuple[SkinnedPart, ...]:
+def skinned_parts(fine_scale: float = 1.0, coarse_scale: float = 1.0) -> tuple[SkinnedPart, ...]:
     """The figure's parts with joints and weights."""
     parts = []
-    for name, surface, mesh in body_parts(detail):
+    for name, surface, mesh in body_parts(fine_scale, coarse_scale):
         joints, weights = _weights(name, mesh)
         parts.append(SkinnedPart(surface, mesh, joints, weights))
     return tuple(parts)
@@ -46,7 +46,9 @@ def posed(parts: tuple[SkinnedPart, ...], matrices: Floats) -> MeshData:
         points = np.einsum("vij,vj->vi", blend[:, :3, :3], part.mesh.positions) + blend[:, :3, 3]
         normals = np.einsum("vij,vj->vi", blend[:, :3, :3], part.mesh.normals)
         normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-        moved.append(MeshData(points, normals, part.mesh.uvs, part.mesh.colors, part.mesh.triangles))
+        moved.append(
+            MeshData(points, normals, part.mesh.uvs, part.mesh.colors, part.mesh.triangles)
+        )
     return join(moved)
 
 

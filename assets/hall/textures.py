@@ -115,8 +115,17 @@ def _spray() -> list[Leaf]:
         length, width = 0.40 - 0.022 * k, 0.150 - 0.007 * k
         for side in (-1.0, 1.0):
             angle = side * (60.0 - 4.5 * k)
-            leaves.append((0.5, height + 0.02 * side, angle, length, width,
-                           0.82 + 0.06 * ((3 * k + int(side)) % 5), "lance"))
+            leaves.append(
+                (
+                    0.5,
+                    height + 0.02 * side,
+                    angle,
+                    length,
+                    width,
+                    0.82 + 0.06 * ((3 * k + int(side)) % 5),
+                    "lance",
+                )
+            )
     leaves.append((0.5, 0.80, 0.0, 0.19, 0.10, 1.1, "lance"))
     return leaves
 
@@ -137,8 +146,17 @@ def _frond() -> list[Leaf]:
         height = 0.03 + 0.034 * k
         reach = 0.50 * np.sin(np.pi * (0.16 + 0.76 * k / 21.0)) ** 0.7
         for side in (-1.0, 1.0):
-            leaves.append((0.5, height, side * (62.0 - 1.0 * k), 0.9 * reach, 0.040,
-                           0.85 + 0.05 * ((k + (side > 0)) % 4), "lance"))
+            leaves.append(
+                (
+                    0.5,
+                    height,
+                    side * (62.0 - 1.0 * k),
+                    0.9 * reach,
+                    0.040,
+                    0.85 + 0.05 * ((k + (side > 0)) % 4),
+                    "lance",
+                )
+            )
     leaves.append((0.5, 0.0, 0.0, 0.99, 0.018, 1.25, "stem"))
     return leaves
 
@@ -189,7 +207,9 @@ def _leaf(u: Floats, v: Floats, tone: float, kind: str) -> tuple[NDArray[np.bool
             half = 0.5 * np.sin(np.pi * s**0.80) ** 0.75 * (1.0 + 0.025 * np.sin(60.0 * s))
         inside = (u > 0.0) & (u < 1.0) & (np.abs(v) < half)
     if kind == "stem":
-        return inside, np.broadcast_to(np.array([0.36, 0.33, 0.17]) * (0.7 + 0.3 * tone), (*u.shape, 3))
+        return inside, np.broadcast_to(
+            np.array([0.36, 0.33, 0.17]) * (0.7 + 0.3 * tone), (*u.shape, 3)
+        )
     vein = np.clip(1.0 - np.abs(v) / 0.035, 0.0, 1.0)
     ribs = np.abs(np.sin((s - 0.55 * np.abs(v)) * np.pi * (9.0 if kind == "broad" else 6.0)))
     light = np.maximum(vein, 0.5 * np.clip(1.0 - ribs / 0.16, 0.0, 1.0))

@@ -34,7 +34,7 @@ def nave_vault() -> list[tuple[str, MeshData]]:
             rosettes.append(moved(_rosette(), place))
     profile = np.array([(-0.14, RIB_HALF), (-0.14, 0.07), (-0.10, 0.04), (-0.10, -0.04),
                         (-0.14, -0.07), (-0.14, -RIB_HALF), (0.03, -RIB_HALF), (0.03, RIB_HALF)])  # fmt: skip
-    rib = sweep(profile[::-1], arc_frames(NAVE_RADIUS, 0.0, 180.0, 36, plane="xy"))
+    rib = sweep(profile, arc_frames(NAVE_RADIUS, 0.0, 180.0, 36, plane="xy"))
     return [
         ("plaster", join(coffers)),
         ("limestone", moved(rib, placed(z=-BAY / 2))),
@@ -81,7 +81,7 @@ def _coffer(middle: float, z: float, half_angle: float, half_along: float) -> Me
     """A stepped recess: nested loops on the vault, each (share of the cell, depth, tone)."""
     loops = [(1.0, 0.0, 1.0), (0.80, 0.0, 0.98), (0.775, 0.09, 0.72), (0.62, 0.09, 0.80),
              (0.595, 0.17, 0.55), (0.45, 0.17, 0.62), (0.43, 0.22, 0.45), (0.0, 0.22, 0.56)]  # fmt: skip
-    side = np.linspace(-1.0, 1.0, 6)[:-1]
+    side = np.linspace(-1.0, 1.0, 5)[:-1]
     one = np.ones_like(side)
     square = np.concatenate(
         [np.stack(pair, 1) for pair in ((side, -one), (one, side), (-side, one), (-one, -side))]
@@ -93,7 +93,7 @@ def _coffer(middle: float, z: float, half_angle: float, half_along: float) -> Me
     ]  # fmt: skip
     tone = np.array([tone for *_, tone in loops])
     colors = np.repeat(np.repeat(tone[:, None, None], len(square), axis=1), 3, axis=2)
-    return loft(np.stack(rows), closed=True, crease_degrees=30.0, colors=colors)
+    return loft(np.stack(rows), closed=True, flip=True, crease_degrees=30.0, colors=colors)
 
 
 def _on_vault(degrees: Floats, along: Floats, depth: float) -> Floats:
@@ -104,12 +104,12 @@ def _on_vault(degrees: Floats, along: Floats, depth: float) -> Floats:
 
 def _rosette() -> MeshData:
     """Eight petals and a knob, facing -Y."""
-    angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
+    angle = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     petals = 1.0 + 0.18 * np.cos(8.0 * angle)
-    rows = [(0.14, 0.0, True), (0.125, -0.035, True), (0.06, -0.03, False), (0.055, -0.06, False),
-            (0.03, -0.085, False), (0.0, -0.09, False)]  # fmt: skip
+    rows = [(0.14, 0.0, True), (0.125, -0.035, True), (0.055, -0.03, False), (0.04, -0.075, False),
+            (0.0, -0.09, False)]  # fmt: skip
     points = [
-        np.stack([radius * (petals if lobed else 1.0) * np.cos(angle), np.full(24, y),
+        np.stack([radius * (petals if lobed else 1.0) * np.cos(angle), np.full(16, y),
                   radius * (petals if lobed else 1.0) * np.sin(angle)], 1)
         for radius, y, lobed in rows
     ]  # fmt: skip

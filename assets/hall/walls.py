@@ -26,7 +26,7 @@ def window_bay() -> list[Part]:
     opening = _opening(angle, width, sill, spring)
     face = _face(angle, opening, spring)
     outer = np.column_stack([opening[:, 0] * 0.86, _squeeze(opening[:, 1], sill), 0 * angle - 0.5])
-    reveal = loft(np.stack([outer, np.column_stack([opening, 0 * angle])]), closed=True)
+    reveal = loft(np.stack([np.column_stack([opening, 0 * angle]), outer]), closed=True)
     frame = tube(np.column_stack([opening, 0 * angle])[np.r_[0 : len(angle), 0]], 0.06, 8,
                  caps=False)  # fmt: skip
     bars = [box((0.035, 3.2, 0.035), (x, 2.75, -0.42)) for x in (-0.36, 0.0, 0.36)]
@@ -179,5 +179,3 @@ def _lancet() -> Floats:
     right = np.stack([-0.65 + 1.3 * np.cos(swing), 3.6 + 1.3 * np.sin(swing)], axis=1)
     left = (right * (-1.0, 1.0))[::-1][1:]
     return np.concatenate([[[-0.65, 1.2], [0.65, 1.2]], right, left])
-
-

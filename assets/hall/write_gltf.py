@@ -82,7 +82,9 @@ class _Writer:
                 Image.fromarray(paint()).save(packed, "PNG", compress_level=9)
                 texture[name] = len(self.file.textures)
                 self.file.images.append(
-                    gl.Image(name=name, mimeType="image/png", bufferView=self._view(packed.getvalue()))
+                    gl.Image(
+                        name=name, mimeType="image/png", bufferView=self._view(packed.getvalue())
+                    )
                 )
                 clamped = int(name == "leaf_atlas")
                 self.file.textures.append(gl.Texture(source=texture[name], sampler=clamped))
@@ -152,7 +154,8 @@ class _Writer:
         inverse = np.tile(np.eye(4), (len(figure.joints), 1, 1))
         inverse[:, :3, 3] = [-np.array(joint.position) for joint in figure.joints]
         bind = self._accessor(
-            np.ascontiguousarray(inverse.transpose(0, 2, 1)).astype(np.float32).reshape(-1, 16), "MAT4"
+            np.ascontiguousarray(inverse.transpose(0, 2, 1)).astype(np.float32).reshape(-1, 16),
+            "MAT4",
         )
         self.file.skins = [gl.Skin(name="figure", joints=list(range(first, len(self.file.nodes))),
                                    skeleton=first, inverseBindMatrices=bind)]  # fmt: skip
@@ -190,7 +193,12 @@ class _Writer:
         return b"".join(self.file.save_to_bytes())
 
     def _accessor(
-        self, values: NDArray[Any], kind: str, *, bounds: bool = False, normalized: bool = False,
+        self,
+        values: NDArray[Any],
+        kind: str,
+        *,
+        bounds: bool = False,
+        normalized: bool = False,
         target: int | None = gl.ARRAY_BUFFER,
     ) -> int:
         flat = np.ascontiguousarray(values).reshape(-1, COMPONENTS[kind])
@@ -220,5 +228,7 @@ class _Writer:
 
 
 def _tracks(clip: Clip) -> list[tuple[int, str, NDArray[np.float64], str]]:
-    tracks = [(joint, "rotation", values, "VEC4") for joint, values in sorted(clip.rotations.items())]
+    tracks = [
+        (joint, "rotation", values, "VEC4") for joint, values in sorted(clip.rotations.items())
+    ]
     return [(0, "translation", clip.root_translation, "VEC3"), *tracks]
