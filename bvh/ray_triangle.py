@@ -1,16 +1,23 @@
-"""Ray against one triangle in projected form: watertight, every operation rounded on its own.
+"""Ray against one triangle in projected form: a watertight verdict, then t in float64.
 
-The triangle is sheared so that the ray becomes the axis of its dominant component, scaled by that
-component instead of divided (the order of the KytyPS5 emitter; the idea is Woop, Benthin, Wald,
-"Watertight Ray/Triangle Intersection", JCGT 2013). Two triangles with a shared edge project its
-two vertices to the same numbers and compute the same edge value with opposite sign, so their
-verdicts agree. A float32 edge value that is not zero has the right sign (rounding is monotonic);
-one that is zero is computed again in float64, where the products are exact. What is still zero
-lies exactly on the edge and goes to one owner by a rule that shifts the ray by two infinitesimals
-(simulation of simplicity), equal to the emitter's rule for such edges.
+The verdict is float32, every operation rounded on its own. The triangle is sheared so that the ray
+becomes the axis of its dominant component, scaled by that component instead of divided (the order
+of the KytyPS5 emitter; the idea is Woop, Benthin, Wald, "Watertight Ray/Triangle Intersection",
+JCGT 2013). Two triangles with a shared edge project its two vertices to the same numbers and
+compute the same edge value with opposite sign, so their verdicts agree. A float32 edge value that
+is not zero has the right sign (rounding is monotonic); one that is zero is computed again in
+float64, where the products are exact. What is still zero lies exactly on the edge and goes to one
+owner by a rule that shifts the ray by two infinitesimals (simulation of simplicity), equal to the
+emitter's rule for such edges.
+
+t and the weights of the few triangles that are crossed are evaluated in float64 from the same
+float32 vertices and ray, and rounded once. In float32 they would be off by R / h roundings for a
+sliver of length R and height h: 11 of 29,000 mirror rays in a kitchen then hit the surface they
+have just left, or miss a relative 1e-4 of t.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +57,6 @@ def intersect_triangles(corners: F32, origin: F32, direction: F32) -> Crossings:
     """
     relative = corners - origin
     depth = relative[:, 2]
-    # Contiguous copies would cost more than the strided reads save.
     x = relative[:, 0] * direction[2] - direction[0] * depth
     y = relative[:, 1] * direction[2] - direction[1] * depth
     edges = np.empty_like(x)
@@ -67,31 +73,31 @@ def intersect_triangles(corners: F32, origin: F32, direction: F32) -> Crossings:
     if not lanes.size:
         none = np.empty(0, np.float32)
         return Crossings(lanes, none, np.empty((3, 0), np.float32), none.astype(np.bool_))
-    edges, depth, scale = edges[:, lanes], depth[:, lanes], direction[2, lanes]
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        weights = edges * scale
-        denominator = (weights[0] + weights[1]) + weights[2]
-        t = ((edges[0] * depth[0] + edges[1] * depth[1]) + edges[2] * depth[2]) / denominator
-        weights /= denominator
-        front = denominator > 0
-        doubtful = np.flatnonzero(on_edge[lanes])
-        if doubtful.size:
-            # A zero in float32 may hide a small weight: these lanes are evaluated in float64.
-            picked = lanes[doubtful]
-            wide = _edges64(x[:, picked], y[:, picked])
-            total = wide.sum(0)
-            weights[:, doubtful] = wide / total
-            t[doubtful] = (wide * depth[:, doubtful]).sum(0) / (total * scale[doubtful])
-            front[doubtful] = total * scale[doubtful] > 0
-    # A triangle seen exactly edge-on, or beyond float32's range, is 0/0 or x/0 and is not hit.
-    keep = np.flatnonzero(np.isfinite(t))
+    sign = np.where(votes[lanes] == 3, 1.0, -1.0)
+    wide = corners[:, :, lanes].astype(np.float64) - origin[:, lanes]
+    scale = direction[2, lanes].astype(np.float64)
+    depth = wide[:, 2]
+    edges64 = _edges64(
+        wide[:, 0] * scale - direction[0, lanes] * depth,
+        wide[:, 1] * scale - direction[1, lanes] * depth,
+    )
+    # The verdict is float32's: weights that float64 finds on the other side are zero, so that t
+    # stays between the vertices'.
+    weights = np.maximum(edges64 * sign, 0.0)
+    total = weights.sum(0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights /= total
+        t = (weights * depth).sum(0) / scale
+    front = sign * scale > 0
+    # A triangle seen exactly edge-on has no area left and is not hit.
+    keep = np.flatnonzero(total > 0)
     if keep.size != lanes.size:
         lanes, t, weights, front = lanes[keep], t[keep], weights[:, keep], front[keep]
-    return Crossings(lanes, t, weights, front)
+    return Crossings(lanes, t.astype(np.float32), weights.astype(np.float32), front)
 
 
-def _edges64(x: F32, y: F32) -> NDArray[np.float64]:
-    """Edge values whose sign and zeros are exact: float32 products are exact in float64."""
+def _edges64(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """Edge values; of float32 input their signs and zeros are exact, as the products are."""
     x64, y64 = x.astype(np.float64), y.astype(np.float64)
     return np.asarray(x64[_SECOND] * y64[_FIRST] - y64[_SECOND] * x64[_FIRST])
 

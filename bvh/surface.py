@@ -9,9 +9,11 @@ tracer may misplace the surface by
 
     gamma(3) (|M| |p_object| + |M_t|)                    the point rounded to float32
     + |M| gamma(5) (|W| |p_world| + |W_t|)               the next ray's way into object space
-    + |M| gamma(8) max_i |v_i - p_object|                the projected triangle test
+    + |M| gamma(8) max |v - p_object|                    the projected triangle test
 
-with M object to world and W its inverse. The new origin moves along the geometric normal far
+with M object to world and W its inverse. The last maximum is over the triangle's vertices and all
+three axes: the test measures t along the direction's dominant axis, so the extent of a floor along
+x and z displaces it along y. The new origin moves along the geometric normal far
 enough to leave that box, then one float32 step further.
 """
 
@@ -80,10 +82,9 @@ def surface_at(scene: Traceable, rays: Rays, trace: Trace) -> Surface:
     u, v = trace.u[lanes].astype(np.float64), trace.v[lanes].astype(np.float64)
     weights = np.stack([1 - u - v, u, v], 1)
     local = (weights[:, :, None] * corners).sum(1)
-    matrix = np.array([np.asarray(item.transform, np.float64)[:3] for item in scene.instances])
-    inverse = np.array(
-        [np.linalg.inv(np.asarray(item.transform, np.float64))[:3] for item in scene.instances]
-    )
+    full = [np.asarray(item.transform, np.float64) for item in scene.instances]
+    matrix = np.array([m[:3] for m in full]).reshape(-1, 3, 4)
+    inverse = np.array([np.linalg.inv(m)[:3] for m in full]).reshape(-1, 3, 4)
     which = trace.instance[lanes].astype(np.int64)
     m, w = matrix[which], inverse[which]
     linear, shift = m[:, :, :3], m[:, :, 3]
@@ -94,7 +95,7 @@ def surface_at(scene: Traceable, rays: Rays, trace: Trace) -> Surface:
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     away = (normal * rays["direction"][lanes]).sum(1) > 0
     normal[away] *= -1
-    extent = np.abs(corners - local[:, None]).max(1)
+    extent = np.abs(corners - local[:, None]).max((1, 2))[:, None]
     inward = _apply(np.abs(w[:, :, :3]), np.abs(point)) + np.abs(w[:, :, 3])
     error = gamma(3) * (_apply(np.abs(linear), np.abs(local)) + np.abs(shift))
     error += _apply(np.abs(linear), gamma(5) * inward + gamma(8) * extent)

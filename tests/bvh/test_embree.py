@@ -1,0 +1,179 @@
+"""The same rays through Embree (embreex), on real scenes: primary, reflection and shadow rays.
+
+Hit or miss must be equal, t within 1e-4 relative, and the triangle the same unless t ties. At
+least 99.99% of the rays agree; every other one is explained in float64: it passes an edge, lies
+in a triangle's plane, or starts or ends on a surface, within float32's resolution.
+"""
+
+import numpy as np
+import pytest
+import trimesh
+
+from bvh import oracle, raysets
+from bvh.rays import RayFlags
+from bvh.surface import surface_at
+
+T_TOLERANCE = 1e-4
+AGREEMENT = 0.9999
+# What counts as "on" an edge, a plane or an end: this share of the largest coordinate involved.
+RESOLUTION = 4e-6
+GRAZING = 1e-3  # sine of the angle between ray and plane
+
+# name -> eye, target, vertical angle, light (center, half_u, half_v), width, height
+VIEWS = {
+    "kitchen.glb": (
+        (1.211, 1.80475, 3.85239), (0.773, 1.763, 2.954), 0.95,
+        ((0, 2.6, 0.5), (0.25, 0, 0), (0, 0, 0.25)), 200, 150,
+    ),
+    "spaceship.glb": (
+        (3, 1.7, 3.5), (0, 0.5, 0), 0.7, ((2, 8, 3), (1, 0, 0), (0, 0, 1)), 176, 120,
+    ),
+    "stanford-bunny.obj": (
+        (0.1, 0.2, 0.25), (-0.017, 0.11, 0), 0.6, ((0.2, 0.5, 0.2), (0.05, 0, 0), (0, 0, 0.05)),
+        176, 120,
+    ),
+    "spot.obj": (
+        (1.5, 1.5, 2.5), (0, 0.1, 0.2), 0.7, ((2, 4, 2), (0.5, 0, 0), (0, 0, 0.5)), 176, 120,
+    ),
+}  # fmt: skip
+
+
+def look_at(eye, target):
+    matrix = np.eye(4)
+    z = np.subtract(eye, target)
+    z /= np.linalg.norm(z)
+    x = np.cross((0, 1, 0), z)
+    x /= np.linalg.norm(x)
+    matrix[:3, :3] = np.stack([x, np.cross(z, x), z], 1)
+    matrix[:3, 3] = eye
+    return matrix
+
+
+def load_soup(path):
+    """World-space triangles, rounded to float32 once, and the first row of each mesh."""
+    scene = trimesh.load(path, process=False, force="scene")
+    parts = []
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        world = trimesh.transform_points(mesh.vertices, transform).astype(np.float32)
+        parts.append(world[mesh.faces])
+    return np.concatenate(parts), np.cumsum([0] + [len(p) for p in parts[:-1]])
+
+
+@pytest.fixture(scope="module", params=VIEWS)
+def case(request, shared_scenes, built):
+    """(name, SceneBvh, triangles, first row of each geometry, Embree scene)."""
+    scene_module = pytest.importorskip("embreex.rtcore_scene", reason="embreex is x86-64 only")
+    from embreex.mesh_construction import TriangleMesh
+
+    name = request.param
+    if name == "kitchen.glb":
+        made = request.getfixturevalue("kitchen")
+        triangles, bvh = made.triangles, made.bvh
+        first = np.searchsorted(made.geometry, np.arange(made.geometry.max() + 1))
+    else:
+        triangles, _ = load_soup(shared_scenes / name)
+        bvh, first = built.scene(triangles), np.zeros(1, np.int64)
+    embree = scene_module.EmbreeScene()
+    # The mesh is kept alive beside the scene that refers to it.
+    return name, bvh, triangles, first, embree, TriangleMesh(embree, triangles)
+
+
+def rays_of(kind, name, bvh):
+    eye, target, angle, light, width, height = VIEWS[name]
+    camera = look_at(eye, target)
+    rays, _ = raysets.primary_rays(camera, angle, width, height)
+    if kind == "primary":
+        return rays
+    surface = surface_at(bvh, rays, oracle.trace(bvh.words, rays))
+    if kind == "shadow":
+        shadow = raysets.shadow_rays(surface, light, np.random.default_rng(5))
+        # A surface that faces away meets itself at once: no question for two tracers.
+        facing = (surface.normal * shadow["direction"]).sum(1) > 0
+        return shadow[facing]
+    return raysets.mirror_rays(surface, rays["direction"][surface.lanes].astype(np.float64))
+
+
+def is_explained(ray, triangle):
+    """Why two float32 tracers may differ about this pair: "edge", "coplanar", "end" or ""."""
+    a, b, c = triangle.astype(np.float64)
+    o, d = ray["origin"].astype(np.float64), ray["direction"].astype(np.float64)
+    length = np.linalg.norm(d)
+    scale = max(np.abs(triangle).max(), np.abs(o).max()) * RESOLUTION
+    normal = np.cross(b - a, c - a)
+    size = np.linalg.norm(normal)
+    if size == 0 or abs(normal @ d) <= GRAZING * size * length:
+        return "coplanar"
+    t = normal @ (a - o) / (normal @ d)
+    if abs(t - ray["t_min"]) * length <= scale or abs(t - ray["t_max"]) * length <= scale:
+        return "end"
+    point = o + t * d
+    # The tolerance grows with the slant: a step along the ray moves that much in the plane.
+    reach = scale * size * length / abs(normal @ d)
+    for start, end in ((a, b), (b, c), (c, a)):
+        edge = end - start
+        if np.linalg.norm(np.cross(point - start, edge)) <= reach * np.linalg.norm(edge):
+            return "edge"
+    return ""
+
+
+@pytest.mark.parametrize("kind", ["primary", "mirror", "shadow"])
+def test_equals_embree(case, kind, tracers):
+    name, bvh, triangles, first, embree, _ = case
+    rays = rays_of(kind, name, bvh)
+    assert len(rays) > 3500
+    origin = np.ascontiguousarray(rays["origin"])
+    direction = np.ascontiguousarray(rays["direction"])
+    limit = np.where(np.isinf(rays["t_max"]), np.float32(1e37), rays["t_max"])
+    theirs = embree.run(origin, direction, dists=limit, output=1)
+    their_hit = theirs["primID"] >= 0
+    mine = tracers(bvh, rays)
+    assert not mine.overflows.any()
+    row = np.full(len(rays), -1)
+    row[mine.hit] = first[mine.object[mine.hit]] + mine.primitive[mine.hit]
+    assert mine.hit.sum() > (4000 if kind == "primary" else 100)
+
+    both = mine.hit & their_hit
+    my_t = np.where(both, mine.t, 1)
+    close = np.abs(my_t - theirs["tfar"]) <= T_TOLERANCE * np.maximum(my_t, 1e-30)
+    agree = (~mine.hit & ~their_hit) | (both & close)
+    if kind == "shadow":
+        # What is asked of shadow rays is whether anything is hit; their own any-hit query too.
+        occluded = embree.run(origin, direction, dists=limit, query="OCCLUDED") >= 0
+        mine_any = tracers(bvh, rays, any_hit=True).hit
+        assert (mine_any == mine.hit).all()
+        agree &= occluded == mine_any
+
+    unexplained = []
+    for i in np.flatnonzero(~agree):
+        involved = {int(row[i]), int(theirs["primID"][i])} - {-1}
+        reasons = {is_explained(rays[i], triangles[k]) for k in involved} - {""}
+        if not reasons:
+            unexplained.append((int(i), float(mine.t[i]), float(theirs["tfar"][i]), involved))
+    assert not unexplained, f"{name} {kind}: {unexplained[:5]}"
+    assert agree.mean() >= AGREEMENT, f"{name} {kind}: {(~agree).sum()} of {len(rays)}"
+    # Where t agrees the triangle is the same one, or another at the same t (tie by definition);
+    # ties are the exception, or the ids would prove nothing.
+    same = row[both] == theirs["primID"][both]
+    assert same.mean() > 0.98, f"{name} {kind}: {same.mean()}"
+
+
+def test_back_face_culling_agrees_with_embrees_normal(case, tracers):
+    name, bvh, triangles, first, embree, _ = case
+    rays = rays_of("primary", name, bvh)
+    theirs = embree.run(
+        np.ascontiguousarray(rays["origin"]), np.ascontiguousarray(rays["direction"]), output=1
+    )
+    facing = np.einsum("ij,ij->i", triangles_normal(triangles, theirs["primID"]), rays["direction"])
+    front = (facing < 0) & (theirs["primID"] >= 0)
+    culled = tracers(bvh, rays, flags=RayFlags.CULL_BACK_FACING)
+    same = culled.t == theirs["tfar"]
+    near = np.abs(culled.t - theirs["tfar"]) <= T_TOLERANCE * theirs["tfar"]
+    assert front.sum() > 1000
+    assert (same | near)[front].mean() > 0.999  # what was in front and faced the ray is still there
+
+
+def triangles_normal(triangles, rows):
+    chosen = triangles[np.maximum(rows, 0)].astype(np.float64)
+    return np.cross(chosen[:, 1] - chosen[:, 0], chosen[:, 2] - chosen[:, 0])
