@@ -5,7 +5,7 @@ against the adapter's limits before it is allocated.
 """
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,12 @@ from bvh.gpu.trace_rays import HIT
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from engine.scene.upload import decode_normals
+from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
 from passes.gpu_scene import GpuScene
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
-
-if TYPE_CHECKING:
-    from passes.hybrid import FrameOptions
 
 TEXTURES = {
     "visibility": "rgba32uint",
@@ -36,7 +34,7 @@ PIXEL_BYTES = {"direct": 8, "reflected": 16, "accumulated": 16, "picture": 4}
 class FrameData:
     """Allocated once for a picture size; queues grow after a frame that overflowed."""
 
-    def __init__(self, device: Device, scene: GpuScene, options: "FrameOptions") -> None:
+    def __init__(self, device: Device, scene: GpuScene, options: FrameOptions) -> None:
         self.device = device
         self.scene = scene
         self.options = options

@@ -5,7 +5,7 @@ as one submission. `HybridFrame` owns the frame's buffers and reads its statisti
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from bvh.gpu.trace_rays import Variant, fit_variant
@@ -15,6 +15,7 @@ from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
 from passes.frame_data import FrameData
+from passes.frame_options import GBUFFERS, FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs
 from passes.gbuffer import raster_pass
@@ -22,27 +23,6 @@ from passes.gpu_scene import GpuScene
 from passes.prepare import PreparedScene
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.read_back import collect_stats
-
-GBUFFERS = ("raster", "rays")
-
-
-@dataclass(frozen=True, slots=True)
-class FrameOptions:
-    """`width` and `height` in pixels. `roughness_cutoff`: smoother surfaces send a reflection
-    ray. `count` builds counted pipelines: their counts are true, their times are not.
-    `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted)."""
-
-    width: int
-    height: int
-    seed: int = 0
-    gbuffer: str = "raster"
-    roughness_cutoff: float = 0.6
-    exposure: float = 1.0
-    count: bool = False
-    sort_shadow: bool = False
-    while_while: bool = False
-    queue_fraction: float = 1.0
-
 
 def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> list[Pass]:
     """The frame, in order. Group counts of whole-picture passes are 8x8 pixel tiles."""

@@ -20,3 +20,10 @@ struct Hit {
 
 const MISS: u32 = 0xffffffffu;
 const INFINITE_T: f32 = 3.4028235e38;
+
+// Components below the smallest normal float32 count as zero: drivers differ on whether arithmetic
+// keeps, flushes or half-flushes them.
+fn flush_denormals(v: vec3f) -> vec3f {
+    let bits = bitcast<vec3u>(v);
+    return bitcast<vec3f>(select(bits, vec3u(0u), (bits & vec3u(0x7f800000u)) == vec3u(0u)));
+}

@@ -6,12 +6,17 @@
 // (Ize, "Robust BVH Ray Traversal", JCGT 2013, with the absolute part added). Boxes are widened,
 // never narrowed: a hit that the triangle test accepts is not lost to its parents' boxes.
 
+#import "bvh/shaders/ray.wgsl"
+
 const GROWTH: f32 = 4.7683716e-7; // 2^-21: 4 ULPs of t
 const BIAS_SLACK: f32 = 2.3841858e-7; // 2^-22
-// A direction component below this part of the largest one (zero included) counts as this
-// part of it, with its own sign: its reciprocal stays finite, and the point at t moves by less
-// than float32 can tell.
-const SMALLEST_COMPONENT: f32 = 9.094947e-13; // 2^-40
+// A direction component below this part of the largest one (zero included) counts as this part of
+// it, with its own sign: its reciprocal stays finite, and the point at t moves by less than
+// float32 can tell. Such a ray stays where it is on that axis, so the planes that it starts on
+// must not end it: near and far are moved apart by ZERO_SLACK, more than the t of any hit, which
+// widens the box by 2^-30 units on that axis.
+const SMALLEST_COMPONENT: f32 = 5.4210109e-20; // 2^-64
+const ZERO_SLACK: f32 = 1.7179869e10; // 2^34, over the largest component
 
 struct BoxRay {
     near_scale: vec3f,
@@ -25,13 +30,16 @@ struct BoxHits {
     hit: vec4<bool>,
 }
 
-fn prepare_box_ray(origin: vec3f, direction: vec3f) -> BoxRay {
+fn prepare_box_ray(origin: vec3f, given_direction: vec3f) -> BoxRay {
+    let direction = flush_denormals(given_direction);
     let size = abs(direction);
-    let floor_size = max(size.x, max(size.y, size.z)) * SMALLEST_COMPONENT;
-    let clamped = max(size, vec3f(floor_size));
+    let largest = max(size.x, max(size.y, size.z));
+    let smallest = vec3f(largest * SMALLEST_COMPONENT);
+    let clamped = max(size, smallest);
     let inverse = select(1.0 / clamped, -1.0 / clamped, direction < vec3f(0.0));
     let offset = origin * inverse;
-    let slack = abs(offset) * BIAS_SLACK;
+    let slack = abs(offset) * BIAS_SLACK
+        + select(vec3f(0.0), vec3f(ZERO_SLACK / largest), size < smallest);
     return BoxRay(
         inverse,
         -offset - slack,

@@ -1,11 +1,14 @@
 // Watertight ray/triangle test: vertices are projected along the ray, the signs of three edge
 // functions decide (Woop, Benthin, Wald, "Watertight Ray/Triangle Intersection", JCGT 2013).
-// An edge function that is exactly zero is given to one of the two triangles that share the edge
-// by the rule of the emulator helper (contract ledger section 8, step 7; observed).
+// An edge function that rounds to zero is evaluated again exactly; one that is zero indeed goes to
+// one of the two triangles by a rule that shifts the ray by two infinitesimals (simulation of
+// simplicity; equal to the emulator helper's rule in contract ledger section 8, step 7, observed).
 //
 // A shared edge is evaluated with its ends exchanged. Both products must be rounded before they
 // are subtracted, or a driver's fused multiply-add makes the two results differ in more than
 // sign and rays leak: `rounded` keeps them apart (measured on drivers that fuse everything else).
+
+#import "bvh/shaders/ray.wgsl"
 
 struct TriangleRay {
     origin: vec3f,
@@ -23,7 +26,8 @@ struct TriangleHit {
     hit: bool,
 }
 
-fn prepare_triangle_ray(origin: vec3f, direction: vec3f, zero: u32) -> TriangleRay {
+fn prepare_triangle_ray(origin: vec3f, given_direction: vec3f, zero: u32) -> TriangleRay {
+    let direction = flush_denormals(given_direction);
     let size = abs(direction);
     var ray: TriangleRay;
     ray.origin = origin;
@@ -64,13 +68,25 @@ fn edge(p: vec3f, q: vec3f, zero: u32) -> f32 {
     return rounded(p.x * q.y, zero) - rounded(p.y * q.x, zero);
 }
 
-// Whether the triangle on this side of an edge through the ray loses it to its neighbour.
-fn edge_belongs_elsewhere(first: vec3f, second: vec3f, opposite: vec3f, front: bool) -> bool {
-    if (first.y == 0.0 && second.y == 0.0) {
-        return opposite.y > 0.0;
-    }
-    let below = first.y < 0.0 || (first.y == 0.0 && second.y > 0.0);
-    return below != front;
+// What rounding took from the product a * b (Dekker 1971). The halves have 12 bits, so that each
+// partial product is exact and no contraction can change it.
+fn product_error(a: f32, b: f32, product: f32) -> f32 {
+    let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
+    let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
+    let al = a - ah;
+    let bl = b - bh;
+    return ((ah * bh - product) + ah * bl + al * bh) + al * bl;
+}
+
+// The sign of an edge function whose rounded value is zero: true for positive.
+fn zero_edge_is_positive(ray: TriangleRay, first: vec3f, second: vec3f) -> bool {
+    let left = rounded(second.x * first.y, ray.zero);
+    let right = rounded(second.y * first.x, ray.zero);
+    let left_error = product_error(second.x, first.y, left);
+    let right_error = product_error(second.y, first.x, right);
+    if (left_error != right_error) { return left_error > right_error; }
+    if (first.y == second.y) { return second.x > first.x; }
+    return (second.y > first.y) != (ray.w.x + ray.w.y + ray.w.z < 0.0);
 }
 
 // a, b, c: projected slots 0, 1, 2. e0 = edge(c, b), e1 = edge(a, c), e2 = edge(b, a).
@@ -84,9 +100,12 @@ fn test_projected(
     var result = TriangleHit(0.0, 0.0, 0.0, false, false);
     if ((lowest >= 0.0 || highest <= 0.0) && determinant != 0.0) {
         result.front = (determinant > 0.0) == (ray.w.x + ray.w.y + ray.w.z > 0.0);
-        if (e0 == 0.0 && edge_belongs_elsewhere(b, c, a, result.front)) { return result; }
-        if (e1 == 0.0 && edge_belongs_elsewhere(c, a, b, result.front)) { return result; }
-        if (e2 == 0.0 && edge_belongs_elsewhere(a, b, c, result.front)) { return result; }
+        if (lowest == 0.0 || highest == 0.0) {
+            let positive = determinant > 0.0;
+            if (e0 == 0.0 && zero_edge_is_positive(ray, b, c) != positive) { return result; }
+            if (e1 == 0.0 && zero_edge_is_positive(ray, c, a) != positive) { return result; }
+            if (e2 == 0.0 && zero_edge_is_positive(ray, a, b) != positive) { return result; }
+        }
         let scale = 1.0 / determinant;
         result.w1 = e1 * scale;
         result.w2 = e2 * scale;

@@ -8,7 +8,7 @@ import struct
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +19,8 @@ import trimesh
 
 from bvh import oracle
 from bvh.build import Blas, BuildOptions, build_blas
+from bvh.gpu.trace_rays import RayTracer, Variant
+from bvh.rays import MISS_ID, RayFlags
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
 
@@ -192,14 +194,54 @@ def _oracle_tracer(scene: Any, rays: Any, **options: Any) -> oracle.Trace:
     return oracle.trace(words, rays, **options)
 
 
-TRACERS: dict[str, Callable[..., Any]] = {"oracle": _oracle_tracer}
+class GpuTracer:
+    """The GPU kernel behind the oracle's interface; kernels are kept for the session."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def __call__(
+        self,
+        scene: Any,
+        rays: Any,
+        *,
+        any_hit: bool = False,
+        count_all: bool = False,
+        mask: int = 0xFF,
+        flags: int = 0,
+    ) -> SimpleNamespace:
+        words = scene if isinstance(scene, np.ndarray) else scene.words
+        variant = Variant("test", any_hit=any_hit, mask=mask, flags=int(flags))
+        got = RayTracer(self.device, words, variant).trace(rays)
+        crossings = None
+        if count_all:
+            # Every crossing becomes a candidate, and is counted and refused.
+            candidates = replace(variant, flags=int(flags | RayFlags.NON_OPAQUE))
+            counting = RayTracer(self.device, words, candidates, count_all=True)
+            crossings = counting.trace(rays).hits["instance"]
+        hits = got.hits
+        hit = hits["object"] != MISS_ID
+        return SimpleNamespace(
+            t=np.where(hit, hits["t"], np.float32(np.inf)),
+            u=hits["u"],
+            v=hits["v"],
+            object=hits["object"],
+            primitive=hits["primitive"],
+            instance=hits["instance"],
+            crossings=hit.astype(np.uint32) if crossings is None else crossings,
+            hit=hit,
+            missed=~hit,
+            overflows=np.full(len(rays), bool(got.failures)),
+        )
 
 
-@pytest.fixture(params=sorted(TRACERS))
+@pytest.fixture(params=["oracle", "gpu"])
 def tracers(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """`trace(scene, rays, any_hit=, count_all=, mask=, flags=) -> Trace-like`; `scene` is a
     SceneBvh or the words of one."""
-    return TRACERS[request.param]
+    if request.param == "oracle":
+        return _oracle_tracer
+    return GpuTracer(request.getfixturevalue("device"))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,23 @@
+"""What a hybrid frame is built with; a change of any of these makes new pipelines or buffers."""
+
+from dataclasses import dataclass
+
+GBUFFERS = ("raster", "rays")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOptions:
+    """`width` and `height` in pixels. `roughness_cutoff`: smoother surfaces send a reflection
+    ray. `count` builds counted pipelines: their counts are true, their times are not.
+    `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted)."""
+
+    width: int
+    height: int
+    seed: int = 0
+    gbuffer: str = "raster"
+    roughness_cutoff: float = 0.6
+    exposure: float = 1.0
+    count: bool = False
+    sort_shadow: bool = False
+    while_while: bool = False
+    queue_fraction: float = 1.0
