@@ -20,16 +20,35 @@ CORNICE_HEIGHT = 0.9
 
 def arch() -> MeshData:
     """The arch ring with soffit and fasciae, spandrel walls on both faces, and a keystone."""
-    return join([_ring(), _spandrel(), moved(_spandrel(), placed(scale=(-1.0, 1.0, 1.0))),
-                 _keystone()])  # fmt: skip
+    return join(
+        [_ring(), _spandrel(), moved(_spandrel(), placed(scale=(-1.0, 1.0, 1.0))), _keystone()]
+    )
 
 
 def cornice() -> MeshData:
     """Architrave, frieze, dentils and crown along one bay; back at x = 0, top at CORNICE_HEIGHT."""
-    profile = [(0.0, 0.0), (0.03, 0.0), (0.03, 0.10), (0.055, 0.10), (0.055, 0.20), (0.10, 0.24),
-               (0.10, 0.27), (0.02, 0.27), (0.02, 0.50), (0.06, 0.54), (0.10, 0.54), (0.10, 0.68),
-               (0.22, 0.68), (0.22, 0.72), (0.30, 0.74), (0.30, 0.80), (0.33, 0.82), (0.37, 0.86),
-               (0.38, CORNICE_HEIGHT), (0.0, CORNICE_HEIGHT)]  # fmt: skip
+    profile = [
+        (0.0, 0.0),
+        (0.03, 0.0),
+        (0.03, 0.10),
+        (0.055, 0.10),
+        (0.055, 0.20),
+        (0.10, 0.24),
+        (0.10, 0.27),
+        (0.02, 0.27),
+        (0.02, 0.50),
+        (0.06, 0.54),
+        (0.10, 0.54),
+        (0.10, 0.68),
+        (0.22, 0.68),
+        (0.22, 0.72),
+        (0.30, 0.74),
+        (0.30, 0.80),
+        (0.33, 0.82),
+        (0.37, 0.86),
+        (0.38, CORNICE_HEIGHT),
+        (0.0, CORNICE_HEIGHT),
+    ]
     line = np.array(profile)
     points = np.stack([np.column_stack([line, np.full(len(line), z)]) for z in (-BAY / 2, BAY / 2)])
     height = line[:, 1]
@@ -43,9 +62,17 @@ def cornice() -> MeshData:
 
 def _ring() -> MeshData:
     half = HALF_THICKNESS
-    face = [(1.60, half), (1.665, half), (1.665, half + 0.025), (1.77, half + 0.025),
-            (1.77, half + 0.05), (1.86, half + 0.05), (1.89, half + 0.10), (1.95, half + 0.11),
-            (1.95, half - 0.02)]  # fmt: skip
+    face = [
+        (1.60, half),
+        (1.665, half),
+        (1.665, half + 0.025),
+        (1.77, half + 0.025),
+        (1.77, half + 0.05),
+        (1.86, half + 0.05),
+        (1.89, half + 0.10),
+        (1.95, half + 0.11),
+        (1.95, half - 0.02),
+    ]
     profile = np.array([*face, *[(radius, -offset) for radius, offset in face[::-1]]])
     return sweep(profile[::-1], arc_frames(1.0, 0.0, 180.0, 36) + _no_growth(36))
 
@@ -84,9 +111,13 @@ def _wall_mapped(points: Floats) -> MeshData:
 def _keystone() -> MeshData:
     half, low, high = HALF_THICKNESS + 0.13, 1.56, 2.10
     points = np.array(
-        [(x, y, z * width) for y, width in ((low, 0.11), (high, 0.17)) for x in (-half, half)
-         for z in (-1.0, 1.0)]
-    )  # fmt: skip
+        [
+            (x, y, z * width)
+            for y, width in ((low, 0.11), (high, 0.17))
+            for x in (-half, half)
+            for z in (-1.0, 1.0)
+        ]
+    )
     center = np.array([0.0, (low + high) / 2, 0.0])
     faces = [(0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5)]
     return convex(points - center, faces, center=(0.0, float(center[1]), 0.0))

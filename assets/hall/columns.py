@@ -42,8 +42,16 @@ def _base() -> MeshData:
     lower = [(0.36 + 0.055 * np.cos(a), 0.225 + 0.055 * np.sin(a)) for a in _angles(-90, 90, 6)]
     hollow = [(0.345 - 0.035 * np.sin(a), 0.35 - 0.05 * np.cos(a)) for a in _angles(20, 160, 4)]
     upper = [(0.325 + 0.03 * np.cos(a), 0.425 + 0.03 * np.sin(a)) for a in _angles(-90, 90, 5)]
-    profile = [(0.36, 0.165), (0.36, 0.17), *lower, (0.352, 0.29), *hollow, (0.335, 0.395), *upper,
-               (0.30, 0.462)]  # fmt: skip
+    profile = [
+        (0.36, 0.165),
+        (0.36, 0.17),
+        *lower,
+        (0.352, 0.29),
+        *hollow,
+        (0.335, 0.395),
+        *upper,
+        (0.30, 0.462),
+    ]
     heights = np.array(profile)[:, 1]
     dark = 1.0 - 0.30 * np.exp(-(((heights - 0.35) / 0.04) ** 2))
     turned = lathe(profile, 36, colors=np.repeat(dark[:, None], 3, axis=1))
@@ -79,8 +87,13 @@ def _shaft() -> MeshData:
 
 
 def _capital() -> MeshData:
-    neck = [(UPPER_RADIUS, 3.86), *[(UPPER_RADIUS + 0.022 * np.cos(a), 3.885 + 0.022 * np.sin(a))
-            for a in _angles(-90, 90, 4)]]  # fmt: skip
+    neck = [
+        (UPPER_RADIUS, 3.86),
+        *[
+            (UPPER_RADIUS + 0.022 * np.cos(a), 3.885 + 0.022 * np.sin(a))
+            for a in _angles(-90, 90, 4)
+        ],
+    ]
     bell = [(0.25, 3.91), (0.25, 4.05), (0.258, 4.20), (0.285, 4.33), (0.335, 4.42), (0.36, 4.44)]
     shade = np.array([1.0] * len(neck) + [0.55, 0.55, 0.6, 0.7, 0.85, 0.9])
     core = lathe([*neck, *bell], 28, colors=np.repeat(shade[:, None], 3, axis=1))
@@ -147,19 +160,39 @@ def _abacus() -> MeshData:
         s = np.linspace(-1.0, 1.0, 9)
         edge = np.stack([0.44 - 0.075 * (1.0 - s**2), 0.40 * s], axis=1)
         cosine, sine = np.cos(np.pi / 2 * side), np.sin(np.pi / 2 * side)
-        outline.append(np.stack([edge[:, 0] * cosine - edge[:, 1] * sine,
-                                 edge[:, 0] * sine + edge[:, 1] * cosine], axis=1))  # fmt: skip
+        outline.append(
+            np.stack(
+                [edge[:, 0] * cosine - edge[:, 1] * sine, edge[:, 0] * sine + edge[:, 1] * cosine],
+                axis=1,
+            )
+        )
     loop = np.concatenate(outline)
-    rows = [(0.0, 4.44), (0.86, 4.44), (0.90, 4.475), (0.955, 4.50), (0.955, 4.51), (1.0, 4.53),
-            (1.0, HEIGHT), (0.0, HEIGHT)]  # fmt: skip
+    rows = [
+        (0.0, 4.44),
+        (0.86, 4.44),
+        (0.90, 4.475),
+        (0.955, 4.50),
+        (0.955, 4.51),
+        (1.0, 4.53),
+        (1.0, HEIGHT),
+        (0.0, HEIGHT),
+    ]
     points = [_ring(loop * scale, height) for scale, height in rows]
     return loft(np.stack(points), closed=True, flip=True, crease_degrees=30.0)
 
 
 def roundel() -> list[tuple[str, MeshData]]:
     """A disc of porphyry in a stone ring for the spandrels: faces +Z, back at z = 0."""
-    ring = [(0.25, 0.0), (0.25, 0.02), (0.27, 0.05), (0.30, 0.06), (0.34, 0.05), (0.36, 0.03),
-            (0.38, 0.02), (0.38, 0.0)]  # fmt: skip
+    ring = [
+        (0.25, 0.0),
+        (0.25, 0.02),
+        (0.27, 0.05),
+        (0.30, 0.06),
+        (0.34, 0.05),
+        (0.36, 0.03),
+        (0.38, 0.02),
+        (0.38, 0.0),
+    ]
     disc = [(0.0, 0.045), (0.09, 0.042), (0.18, 0.03), (0.26, 0.012)]
     upright = placed(pitch=90.0)
     return [

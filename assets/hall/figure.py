@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from assets.hall.geometry import Floats, MeshData, join, tinted
+from assets.hall.garments import belt, cloak, creased, skirt
+from assets.hall.geometry import Floats, MeshData, tinted
 from assets.hall.scene_data import Joint
 from assets.hall.sdf import Shape, blend, carve, ellipsoid, mirrored, polygonise, round_cone
-from assets.hall.shapes import loft
 
 ARM = np.array([0.6428, -0.7660, 0.0])
 SHOULDER = np.array([0.178, 1.435, -0.012])
@@ -62,17 +62,22 @@ def body_parts(
     """(part, surface, mesh) of the whole figure; the scales multiply the cell size of head and
     hands, and of cloth and legs (2: half as fine)."""
     fine, coarse = 0.0078 * fine_scale, 0.0165 * coarse_scale
+    head = polygonise(_head(), (-0.12, 1.42, -0.15), (0.12, 1.80, 0.15), fine)
+    hair = polygonise(_hair(), (-0.13, 1.48, -0.20), (0.13, 1.82, 0.13), 1.25 * fine)
+    hands = polygonise(mirrored(_hand()), (-0.72, 0.76, -0.08), (0.72, 1.14, 0.12), fine)
     tunic = polygonise(_tunic(), (-0.56, 0.50, -0.27), (0.56, 1.53, 0.27), coarse)
+    legs = polygonise(mirrored(_leg()), (-0.22, 0.24, -0.13), (0.22, 0.95, 0.13), coarse)
+    boots = polygonise(mirrored(_boot()), (-0.20, -0.02, -0.12), (0.20, 0.48, 0.23), coarse)
     parts = [
-        ("head", "skin", _face(polygonise(_head(), (-0.12, 1.42, -0.15), (0.12, 1.80, 0.15), fine))),
-        ("hair", "hair", polygonise(_hair(), (-0.13, 1.48, -0.20), (0.13, 1.82, 0.13), 1.25 * fine)),
-        ("tunic", "linen", _creased(tunic)),
-        ("hands", "skin", polygonise(mirrored(_hand()), (-0.72, 0.76, -0.08), (0.72, 1.14, 0.12), fine)),
-        ("legs", "trousers", polygonise(mirrored(_leg()), (-0.22, 0.24, -0.13), (0.22, 0.95, 0.13), coarse)),
-        ("boots", "leather", polygonise(mirrored(_boot()), (-0.2, -0.02, -0.12), (0.2, 0.46, 0.23), coarse)),
-        ("belt", "leather", _belt()),
-        ("cloak", "cloak", _cloak(coarse_scale)),
-    ]  # fmt: skip
+        ("head", "skin", _face(head)),
+        ("hair", "hair", hair),
+        ("tunic", "linen", creased(tunic)),
+        ("hands", "skin", hands),
+        ("legs", "trousers", legs),
+        ("boots", "leather", boots),
+        ("belt", "leather", belt()),
+        ("cloak", "cloak", cloak(coarse_scale)),
+    ]
     return parts
 
 
@@ -132,10 +137,12 @@ def _hair() -> Shape:
         0.03,
     )
     knot = blend(
-        [ellipsoid((0.0, 1.700, -0.128), (0.040, 0.036, 0.034)),
-         round_cone((0.0, 1.69, -0.09), (0.0, 1.70, -0.12), 0.034, 0.026)],
+        [
+            ellipsoid((0.0, 1.700, -0.128), (0.040, 0.036, 0.034)),
+            round_cone((0.0, 1.69, -0.09), (0.0, 1.70, -0.12), 0.034, 0.026),
+        ],
         0.01,
-    )  # fmt: skip
+    )
     shell = blend([carve(cap, opening, 0.02), knot], 0.012)
 
     def combed(points: Floats) -> Floats:
@@ -171,28 +178,7 @@ def _tunic() -> Shape:
     cuff = mirrored(round_cone(WRIST + 0.050 * ARM, WRIST + 0.2 * ARM, 0.068, 0.068))
     collar = round_cone((0.0, 1.47, -0.02), (0.0, 1.60, 0.0), 0.054, 0.060)
     upper = carve(carve(blend([torso, sleeve], 0.05), cuff, 0.01), collar, 0.012)
-    return blend([upper, _skirt()], 0.03)
-
-
-def _skirt() -> Shape:
-    """From the belt to the knee: an oval cone with folds that deepen downwards, hollow below."""
-
-    def distance(points: Floats) -> Floats:
-        x, y, z = points.T
-        drop = np.clip((1.03 - y) / 0.47, -0.2, 1.1)
-        around = np.arctan2(x, z)
-        fold = np.cos(11.0 * around + 0.7 * np.sin(3.0 * around)) + 0.4 * np.cos(5.0 * around + 1.1)
-        down = np.clip(drop, 0.0, 1.0)
-        radius = 0.142 + 0.118 * down**0.85 + 0.013 * down**1.3 * fold
-        oval = np.hypot(x, z * 1.22 - 0.006)
-        outer = (oval - radius) * 0.85
-        shell = np.maximum(
-            outer, -(outer + 0.036) * np.where(y < 0.74, 1.0, 0.0) - 1.0 * (y >= 0.74)
-        )
-        hem = 0.565 + 0.010 * np.sin(4.0 * around + 0.5)
-        return np.asarray(np.maximum(np.maximum(shell, hem - y), y - 1.06))
-
-    return distance
+    return blend([upper, skirt()], 0.03)
 
 
 def _hand() -> Shape:
@@ -212,15 +198,21 @@ def _hand() -> Shape:
         root = palm_end + spread * 0.95 * forward
         bend = root + 0.52 * length * (ARM + 0.25 * spread * 10.0 * 0.1 * forward) - 0.004 * side
         tip = bend + 0.50 * length * (0.93 * ARM - 0.36 * side * (1.0 + 0.12 * k))
-        fingers.append(blend([round_cone(root, bend, 0.0102, 0.0092),
-                              round_cone(bend, tip, 0.0092, 0.0075)], 0.004))  # fmt: skip
+        fingers.append(
+            blend(
+                [round_cone(root, bend, 0.0102, 0.0092), round_cone(bend, tip, 0.0092, 0.0075)],
+                0.004,
+            )
+        )
     thumb_root = WRIST + 0.025 * ARM + 0.020 * forward
     thumb_middle = thumb_root + 0.042 * ARM + 0.030 * forward - 0.008 * side
     thumb = blend(
-        [round_cone(thumb_root, thumb_middle, 0.015, 0.011),
-         round_cone(thumb_middle, thumb_middle + 0.038 * ARM + 0.006 * forward, 0.011, 0.0085)],
+        [
+            round_cone(thumb_root, thumb_middle, 0.015, 0.011),
+            round_cone(thumb_middle, thumb_middle + 0.038 * ARM + 0.006 * forward, 0.011, 0.0085),
+        ],
         0.006,
-    )  # fmt: skip
+    )
     return blend([blend(solids, 0.018), blend([*fingers], 0.003), thumb], 0.010)
 
 
@@ -255,47 +247,6 @@ def _boot() -> Shape:
     return flat
 
 
-def _belt() -> MeshData:
-    """A closed band round the waist with a square buckle."""
-    around = np.linspace(0.0, 2.0 * np.pi, 72, endpoint=False)
-    rows = [(0.0, 1.012), (0.016, 1.016), (0.018, 1.05), (0.016, 1.084), (0.0, 1.088)]
-    points = []
-    for offset, height in rows:
-        x, z = (0.146 + offset) * np.sin(around), (0.114 + offset) * np.cos(around)
-        points.append(np.stack([x, np.full(72, height) - 0.012 * np.cos(around), z], axis=1))
-    return loft(np.stack(points), closed=True, crease_degrees=50.0)
-
-
-def _cloak(detail: float) -> MeshData:
-    """A sheet over the shoulders and down to the calves, open in front, both faces modelled."""
-    columns, rows = max(30, int(66 / detail)), max(16, int(34 / detail))
-    t, d = np.meshgrid(np.linspace(-1.0, 1.0, columns), np.linspace(0.0, 1.0, rows) ** 1.25)
-    # Down the cloak: neck, top of the shoulder, its edge, then the fall.
-    stations = [0.0, 0.04, 0.085, 0.13, 0.18, 0.26, 1.0]
-    height = np.interp(d, stations, [1.528, 1.538, 1.536, 1.505, 1.435, 1.32, 0.44])
-    width = np.interp(d, stations, [0.070, 0.122, 0.186, 0.240, 0.262, 0.268, 0.305])
-    depth = np.interp(d, stations, [0.062, 0.090, 0.122, 0.146, 0.156, 0.162, 0.250])
-    opening = np.interp(d, [0.0, 0.10, 0.30, 1.0], [158.0, 142.0, 104.0, 92.0])
-    around = np.pi + t * np.radians(opening)  # 180 degrees: the back
-    fold = np.cos(13.0 * around + 1.2 * np.sin(2.0 * around)) + 0.5 * np.cos(7.0 * around + 0.6)
-    free = np.clip(d * 1.5 - 0.20, 0.0, 1.0)
-    ripple = 1.0 + 0.085 * free * fold
-    height = height - 0.012 * np.cos(9.0 * around) * d
-    boxy = 1.0 - 0.35 * np.clip(d * 8.0, 0.0, 1.0) * (1.0 - d)  # the arms hang inside the corners
-    side, ahead = np.sin(around), np.cos(around)
-    side, ahead = np.sign(side) * np.abs(side) ** boxy, np.sign(ahead) * np.abs(ahead) ** boxy
-    outer = np.stack([width * ripple * side, height, depth * ripple * ahead - 0.020], axis=-1)
-    inner = outer - 0.012 * np.stack(
-        [np.sin(around), 0.0 * d + 0.5 * (d < 0.1), np.cos(around)], -1
-    )
-    inner[:, 0], inner[:, -1] = outer[:, 0], outer[:, -1]
-    inner[0], inner[-1] = outer[0], outer[-1]
-    shade = np.clip(0.80 + 0.22 * fold * free, 0.45, 1.0)
-    color = np.repeat(shade[..., None], 3, axis=2)
-    return join([loft(outer, flip=True, crease_degrees=80.0, colors=color),
-                 loft(inner, crease_degrees=80.0, colors=0.6 * color)])  # fmt: skip
-
-
 def _face(head: MeshData) -> MeshData:
     """Eyes, brows and lips by vertex colour."""
     points = head.positions * (1.0, 1.0, 1.0)
@@ -304,18 +255,12 @@ def _face(head: MeshData) -> MeshData:
     eye = np.linalg.norm((points - (0.031, 1.655, 0.084)) / (0.013, 0.008, 0.012), axis=1) < 1.0
     iris = np.linalg.norm(points - (0.031, 1.655, 0.086), axis=1) < 0.0065
     brow = np.linalg.norm((points - (0.030, 1.677, 0.082)) / (0.022, 0.006, 0.02), axis=1) < 1.0
-    lips = np.linalg.norm((points - (0.0, 1.590, 0.087)) / (0.021, 0.010, 0.009), axis=1) < 1.0
-    for place, tone in ((eye, (0.8, 1.0, 1.0)), (iris, (0.12, 0.14, 0.16)),
-                        (brow, (0.30, 0.28, 0.26)), (lips, (0.85, 0.55, 0.55))):  # fmt: skip
+    lips = np.linalg.norm((points - (0.0, 1.590, 0.083)) / (0.022, 0.0085, 0.016), axis=1) < 1.0
+    for place, tone in (
+        (eye, (0.8, 1.0, 1.0)),
+        (iris, (0.12, 0.14, 0.16)),
+        (brow, (0.30, 0.28, 0.26)),
+        (lips, (0.85, 0.55, 0.55)),
+    ):
         shade[place] = tone
     return tinted(head, shade)
-
-
-def _creased(tunic: MeshData) -> MeshData:
-    """Darker in the skirt's folds and under the arms."""
-    x, y, z = tunic.positions.T
-    around = np.arctan2(x, z)
-    fold = np.cos(11.0 * around + 0.7 * np.sin(3.0 * around)) + 0.4 * np.cos(5.0 * around + 1.1)
-    deep = np.clip((1.0 - y) / 0.3, 0.0, 1.0)
-    shade = np.clip(1.0 - 0.16 * deep * (1.0 - fold / 1.4), 0.5, 1.0)
-    return tinted(tunic, shade[:, None])

@@ -28,7 +28,7 @@ def nave_panel(seed: int) -> list[Part]:
     for x in (-0.5, 0.5):
         for z in (-0.5, 0.5):
             tone = rng.uniform(0.72, 1.0)
-            dark.append(_tile(diamond, (x, z), tone, cut=(True,) * 4, turn=rng.integers(4)))
+            dark.append(_tile(diamond, (x, z), tone, cut=(True,) * 4, turn=int(rng.integers(4))))
             for sign_x in (-1.0, 1.0):
                 for sign_z in (-1.0, 1.0):
                     outline = corner * (sign_x, sign_z)
@@ -57,11 +57,20 @@ def aisle_panel(width: float, length: float, seed: int) -> list[Part]:
                 (k + 0.5) * size[1] - (length - 0.3) / 2,
             )
             square = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1)]) * size / 2
-            tiles.append(_tile(square, middle, rng.uniform(0.80, 1.0), cut=(True,) * 4,
-                               turn=rng.integers(4)))  # fmt: skip
+            tiles.append(
+                _tile(
+                    square,
+                    middle,
+                    rng.uniform(0.80, 1.0),
+                    cut=(True,) * 4,
+                    turn=int(rng.integers(4)),
+                )
+            )
     frame = [moved(_slab(0.15, length, 0.0), placed(side * (width - 0.15) / 2)) for side in (-1, 1)]
-    frame += [moved(_slab(width - 0.3, 0.15, 0.0), placed(z=side * (length - 0.15) / 2))
-              for side in (-1, 1)]  # fmt: skip
+    frame += [
+        moved(_slab(width - 0.3, 0.15, 0.0), placed(z=side * (length - 0.15) / 2))
+        for side in (-1, 1)
+    ]
     return [("floor_light", join(tiles)), ("floor_dark", join(frame))]
 
 
@@ -70,8 +79,13 @@ def dais() -> list[Part]:
     steps = []
     for k in range(4):
         front = -0.36 * k
-        steps.append(box((5.4 - 0.36 * k, 0.17, 3.4 + front), (0.0, 0.085 + 0.16 * k,
-                         (front - 3.4) / 2), bevel=0.012))  # fmt: skip
+        steps.append(
+            box(
+                (5.4 - 0.36 * k, 0.17, 3.4 + front),
+                (0.0, 0.085 + 0.16 * k, (front - 3.4) / 2),
+                bevel=0.012,
+            )
+        )
     carpet = tinted(box((1.5, 0.012, 1.9), (0.0, 0.16 * 4 + 0.016, -2.4)), 1.0)
     return [("floor_light", join(steps)), ("wool", carpet)]
 

@@ -41,8 +41,18 @@ def olive_tree(seed: int) -> list[Part]:
     distance = np.linalg.norm((base - middle) / (0.6, 0.65, 0.6), axis=1)
     tone = np.clip(0.42 + 0.60 * distance, 0.40, 1.0) * rng.uniform(0.85, 1.0, len(base))
     tint = tone[:, None] * np.array([0.92, 1.0, 0.86])
-    leaves = _cards(base, growth, rng.normal(0.0, 1.0, base.shape) + outward,
-                    rng.uniform(0.22, 0.34, len(base)), SPRAY, 0.95, tint, outward, 0.25, 0.10)  # fmt: skip
+    leaves = _cards(
+        base,
+        growth,
+        rng.normal(0.0, 1.0, base.shape) + outward,
+        rng.uniform(0.22, 0.34, len(base)),
+        SPRAY,
+        0.95,
+        tint,
+        outward,
+        0.25,
+        0.10,
+    )
     return [("bark", join(wood)), ("leaf", leaves)]
 
 
@@ -59,8 +69,14 @@ def palm(seed: int) -> list[Part]:
         slope = lift - np.radians(95.0) * along**1.4
         out = np.concatenate([[0.0], np.cumsum(np.cos(slope[:-1]))]) * length / 8
         up = np.concatenate([[0.0], np.cumsum(np.sin(slope[:-1]))]) * length / 8
-        spine = np.stack([0.03 * np.cos(turn) + out * np.cos(turn), 0.42 + up,
-                          0.03 * np.sin(turn) + out * np.sin(turn)], 1)  # fmt: skip
+        spine = np.stack(
+            [
+                0.03 * np.cos(turn) + out * np.cos(turn),
+                0.42 + up,
+                0.03 * np.sin(turn) + out * np.sin(turn),
+            ],
+            1,
+        )
         side = np.array([-np.sin(turn), 0.0, np.cos(turn)])
         fronds.append(_ribbon(spine, side, 0.30, rng.uniform(0.75, 1.0)))
     return [("bark", tube(trunk, [0.07, 0.06, 0.045], 10)), ("leaf", join(fronds))]
@@ -79,10 +95,22 @@ def broad_plant(seed: int) -> list[Part]:
     tint = (rng.uniform(0.7, 1.0, count) * (1.0 - 0.25 * order))[:, None] * np.array(
         [0.8, 0.95, 0.9]
     )
-    leaves = _cards(base, growth, np.broadcast_to((0.0, 1.0, 0.0), base.shape) - 0.4 * out,
-                    rng.uniform(0.34, 0.48, count), BROAD, 0.95, tint, out, 0.15, 0.22)  # fmt: skip
-    stalks = [tube([0.08 * out[k] * (1, 0, 1), 0.5 * base[k] + 0.02 * out[k], base[k]], 0.007, 5)
-              for k in range(count)]  # fmt: skip
+    leaves = _cards(
+        base,
+        growth,
+        np.broadcast_to((0.0, 1.0, 0.0), base.shape) - 0.4 * out,
+        rng.uniform(0.34, 0.48, count),
+        BROAD,
+        0.95,
+        tint,
+        out,
+        0.15,
+        0.22,
+    )
+    stalks = [
+        tube([0.08 * out[k] * (1, 0, 1), 0.5 * base[k] + 0.02 * out[k], base[k]], 0.007, 5)
+        for k in range(count)
+    ]
     return [("bark", join(stalks)), ("leaf", leaves)]
 
 
@@ -108,8 +136,18 @@ def column_ivy(seed: int, radius: float, height: float) -> list[Part]:
     points, out_all = np.array(base), np.array(outward)
     tint = np.array(tone)[:, None] * np.array([0.78, 0.92, 0.80])
     normal = out_all + rng.normal(0.0, 0.28, points.shape)
-    leaves = _cards(points, _unit(np.array(growth)), normal, rng.uniform(0.20, 0.33, len(points)),
-                    IVY, 1.0, tint, out_all, 0.12, 0.10)  # fmt: skip
+    leaves = _cards(
+        points,
+        _unit(np.array(growth)),
+        normal,
+        rng.uniform(0.20, 0.33, len(points)),
+        IVY,
+        1.0,
+        tint,
+        out_all,
+        0.12,
+        0.10,
+    )
     return [("bark", join(stems)), ("leaf", leaves)]
 
 
@@ -126,12 +164,12 @@ def _cards(
     droop: float,
 ) -> MeshData:
     """Cards [n] from `base` along `growth` (unit), turned to `facing`; `size` is the length,
-    `aspect` width by length, `bulge` the direction that normals lean to."""  # fmt: skip
+    `aspect` width by length, `bulge` the direction that normals lean to."""
     count = len(base)
     side = _unit(np.cross(growth, np.asarray(facing, np.float64)))
     normal = np.cross(side, growth)
-    along, across = np.meshgrid([0.0, 0.5, 1.0], [-1.0, 0.0, 1.0], indexing="ij")
-    along, across = along.ravel(), across.ravel()
+    steps = np.meshgrid([0.0, 0.5, 1.0], [-1.0, 0.0, 1.0], indexing="ij")
+    along, across = steps[0].ravel(), steps[1].ravel()
     length = size[:, None, None]
     points = (
         base[:, None]

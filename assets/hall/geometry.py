@@ -102,7 +102,7 @@ def placed(
     roll: float = 0.0,
     scale: float | tuple[float, float, float] = 1.0,
 ) -> Floats:
-    """A 4x4 transform: scale, then roll about Z, pitch about X, yaw about Y (degrees), then move."""
+    """A 4x4 transform: scale, roll about Z, pitch about X, yaw about Y (degrees), then move."""
     matrix = np.eye(4)
     matrix[:3, :3] = rotation(yaw, 1) @ rotation(pitch, 0) @ rotation(roll, 2)
     matrix[:3, :3] *= np.broadcast_to(np.asarray(scale, np.float64), (3,))

@@ -126,15 +126,35 @@ def _furnishing(rng: np.random.Generator) -> list[Placement]:
             nodes.append(
                 Placement(f"niche_pedestal_{bay}", placed(at, walls.NICHE_FLOOR, z), "pedestal_low")
             )
-            stand = placed(at, walls.NICHE_FLOOR + 0.42, z, yaw=-side * (90.0 - 12.0 * (statue % 3 - 1)),
-                           scale=0.86)  # fmt: skip
+            stand = placed(
+                at,
+                walls.NICHE_FLOOR + 0.42,
+                z,
+                yaw=-side * (90.0 - 12.0 * (statue % 3 - 1)),
+                scale=0.86,
+            )
             nodes.append(Placement(f"statue_{bay}", stand, mesh))
             statue += 1
-    for k, (x, z, yaw) in enumerate([(2.45, -4.1, 0.0), (2.35, -12.0, 0.0), (-2.35, -8.0, 0.0),
-                                     (-2.35, -16.0, 0.0), (2.35, -20.0, 0.0)]):  # fmt: skip
+    for k, (x, z, yaw) in enumerate(
+        [
+            (2.45, -4.1, 0.0),
+            (2.35, -12.0, 0.0),
+            (-2.35, -8.0, 0.0),
+            (-2.35, -16.0, 0.0),
+            (2.35, -20.0, 0.0),
+        ]
+    ):
         nodes.append(Placement(f"bench_{k}", placed(x, 0.0, z, yaw=yaw), "bench"))
-    for k, (x, z, mesh) in enumerate([(-2.45, -4.1, "urn"), (2.45, -8.0, "urn"), (-2.45, -12.0, "sphere"),
-                                      (2.45, -16.0, "sphere"), (-2.2, -24.6, "urn"), (2.2, -24.6, "urn")]):  # fmt: skip
+    for k, (x, z, mesh) in enumerate(
+        [
+            (-2.45, -4.1, "urn"),
+            (2.45, -8.0, "urn"),
+            (-2.45, -12.0, "sphere"),
+            (2.45, -16.0, "sphere"),
+            (-2.2, -24.6, "urn"),
+            (2.2, -24.6, "urn"),
+        ]
+    ):
         nodes.append(Placement(f"pedestal_{k}", placed(x, 0.0, z), "pedestal_tall"))
         nodes.append(
             Placement(f"{mesh}_{k}", placed(x, 1.0, z, yaw=float(rng.uniform(0, 180))), mesh)
@@ -150,10 +170,20 @@ def _furnishing(rng: np.random.Generator) -> list[Placement]:
 
 def _planting() -> list[Placement]:
     nodes: list[Placement] = []
-    pots = [(-2.55, -1.6, "olive_tree"), (2.5, -6.2, "palm"), (-2.5, -6.6, "broad_plant"),
-            (2.5, -10.0, "olive_tree"), (-2.5, -14.0, "palm"), (2.5, -14.2, "broad_plant"),
-            (-2.5, -20.0, "olive_tree"), (2.5, -23.0, "palm"), (-5.9, -6.0, "palm"),
-            (5.9, -6.0, "olive_tree"), (5.9, -2.0, "broad_plant"), (-5.9, 2.0, "olive_tree")]  # fmt: skip
+    pots = [
+        (-2.55, -1.6, "olive_tree"),
+        (2.5, -6.2, "palm"),
+        (-2.5, -6.6, "broad_plant"),
+        (2.5, -10.0, "olive_tree"),
+        (-2.5, -14.0, "palm"),
+        (2.5, -14.2, "broad_plant"),
+        (-2.5, -20.0, "olive_tree"),
+        (2.5, -23.0, "palm"),
+        (-5.9, -6.0, "palm"),
+        (5.9, -6.0, "olive_tree"),
+        (5.9, -2.0, "broad_plant"),
+        (-5.9, 2.0, "olive_tree"),
+    ]
     for k, (x, z, mesh) in enumerate(pots):
         nodes.append(Placement(f"planter_{k}", placed(x, 0.0, z), "planter"))
         nodes.append(Placement(f"{mesh}_{k}", placed(x, 0.50, z, yaw=67.0 * k), mesh))

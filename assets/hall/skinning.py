@@ -14,8 +14,16 @@ from assets.hall.scene_data import SkinnedPart
 
 # Where a bone ends when its joint has no child on the same limb.
 TIPS = {"head": (0.0, 1.75, 0.0), "hips": (0.0, 1.02, 0.0), "chest": (0.0, 1.44, -0.02)}
-NEXT = {"spine": "chest", "neck": "head", "clavicle": "upper_arm", "upper_arm": "forearm",
-        "forearm": "hand", "thigh": "shin", "shin": "foot", "foot": "toes"}  # fmt: skip
+NEXT = {
+    "spine": "chest",
+    "neck": "head",
+    "clavicle": "upper_arm",
+    "upper_arm": "forearm",
+    "forearm": "hand",
+    "thigh": "shin",
+    "shin": "foot",
+    "foot": "toes",
+}
 ALLOWED = {
     "head": ("chest", "neck", "head"),
     "hair": ("head",),
@@ -54,8 +62,11 @@ def posed(parts: tuple[SkinnedPart, ...], matrices: Floats) -> MeshData:
 
 def _weights(name: str, mesh: MeshData) -> tuple[np.ndarray, np.ndarray]:
     points = mesh.positions
-    allowed = [joint for joint in JOINTS if joint.name.rsplit("_l", 1)[0].rsplit("_r", 1)[0]
-               in ALLOWED[name]]  # fmt: skip
+    allowed = [
+        joint
+        for joint in JOINTS
+        if joint.name.rsplit("_l", 1)[0].rsplit("_r", 1)[0] in ALLOWED[name]
+    ]
     near = np.zeros((len(points), len(JOINTS)))
     for joint in allowed:
         start, end = np.array(joint.position), _bone_end(joint.name)

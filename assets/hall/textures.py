@@ -97,7 +97,7 @@ def floor_wear() -> Pixels:
 
 def leaf_atlas() -> Pixels:
     """Four cells of 256: 0 a spray of olive-like leaves, 1 ivy, 2 a palm frond, 3 a broad leaf.
-    A cell's stem starts at the middle of its lower edge. Painted at four times the size, then
+    A cell's stem starts at the middle of its lower edge. Painted at three times the size, then
     averaged; colour runs on under the transparent texels so that filtering shows no dark rim."""
     cells = [_paint_cell(leaves) for leaves in (_spray(), _ivy(), _frond(), _broad())]
     rows = [np.concatenate(cells[:2], axis=1), np.concatenate(cells[2:], axis=1)]
@@ -131,9 +131,15 @@ def _spray() -> list[Leaf]:
 
 
 def _ivy() -> list[Leaf]:
-    places = [(0.50, 0.02, 8.0, 0.40), (0.28, 0.14, -52.0, 0.34), (0.72, 0.16, 50.0, 0.36),
-              (0.46, 0.34, -14.0, 0.42), (0.24, 0.46, -44.0, 0.32), (0.72, 0.46, 36.0, 0.36),
-              (0.48, 0.62, 4.0, 0.36)]  # fmt: skip
+    places = [
+        (0.50, 0.02, 8.0, 0.40),
+        (0.28, 0.14, -52.0, 0.34),
+        (0.72, 0.16, 50.0, 0.36),
+        (0.46, 0.34, -14.0, 0.42),
+        (0.24, 0.46, -44.0, 0.32),
+        (0.72, 0.46, 36.0, 0.36),
+        (0.48, 0.62, 4.0, 0.36),
+    ]
     leaves: list[Leaf] = [(0.5, 0.0, 0.0, 0.80, 0.020, 0.3, "stem")]
     for k, (x, y, angle, length) in enumerate(places):
         leaves.append((x, y, angle, 0.88 * length, 0.84 * length, 0.80 + 0.08 * (k % 4), "ivy"))
@@ -167,7 +173,7 @@ def _broad() -> list[Leaf]:
 
 def _paint_cell(leaves: list[Leaf]) -> Floats:
     """One 256 x 256 cell [256, 256, 4] in sRGB values, straight alpha; later leaves lie on top."""
-    big, factor = 1024, 4
+    big, factor = 768, 3
     x = (np.arange(big) + 0.5) / big
     across, up = np.meshgrid(x, 1.0 - x)
     ground = np.array([0.24, 0.36, 0.13])
@@ -192,7 +198,7 @@ def _paint_cell(leaves: list[Leaf]) -> Floats:
 
 
 def _leaf(u: Floats, v: Floats, tone: float, kind: str) -> tuple[NDArray[np.bool_], Floats]:
-    """Where a leaf lies in its own coordinates (u along 0..1, v across -0.5..0.5), and its colour."""
+    """Where a leaf lies (u along 0..1, v across -0.5..0.5), and its colour."""
     s = np.clip(u, 0.0, 1.0)
     if kind == "ivy":  # five lobes round the middle of the leaf
         polar = np.arctan2(v, u - 0.38)

@@ -32,8 +32,18 @@ def nave_vault() -> list[tuple[str, MeshData]]:
             place = placed(roll=middle - 90.0)
             place[:3, 3] = _on_vault(np.array([middle]), np.array([z]), 0.215)[0]
             rosettes.append(moved(_rosette(), place))
-    profile = np.array([(-0.14, RIB_HALF), (-0.14, 0.07), (-0.10, 0.04), (-0.10, -0.04),
-                        (-0.14, -0.07), (-0.14, -RIB_HALF), (0.03, -RIB_HALF), (0.03, RIB_HALF)])  # fmt: skip
+    profile = np.array(
+        [
+            (-0.14, RIB_HALF),
+            (-0.14, 0.07),
+            (-0.10, 0.04),
+            (-0.10, -0.04),
+            (-0.14, -0.07),
+            (-0.14, -RIB_HALF),
+            (0.03, -RIB_HALF),
+            (0.03, RIB_HALF),
+        ]
+    )
     rib = sweep(profile, arc_frames(NAVE_RADIUS, 0.0, 180.0, 36, plane="xy"))
     return [
         ("plaster", join(coffers)),
@@ -68,8 +78,9 @@ def aisle_vault() -> list[tuple[str, MeshData]]:
         ribs.append(tube(path * (0.99, 0.985, 0.99), 0.065, 8, caps=False))
     path = np.stack([AISLE_HALF * np.sin(arc), AISLE_RISE * np.cos(arc), 0.0 * arc - BAY / 2], 1)
     ribs.append(tube(path * (0.99, 0.985, 1.0), 0.12, 8, caps=False))
-    boss = lathe([(0.0, -0.13), (0.05, -0.12), (0.10, -0.07), (0.13, -0.06), (0.17, 0.0),
-                  (0.15, 0.06)], 20)  # fmt: skip
+    boss = lathe(
+        [(0.0, -0.13), (0.05, -0.12), (0.10, -0.07), (0.13, -0.06), (0.17, 0.0), (0.15, 0.06)], 20
+    )
     return [
         ("plaster", web),
         ("limestone", join(ribs)),
@@ -79,18 +90,27 @@ def aisle_vault() -> list[tuple[str, MeshData]]:
 
 def _coffer(middle: float, z: float, half_angle: float, half_along: float) -> MeshData:
     """A stepped recess: nested loops on the vault, each (share of the cell, depth, tone)."""
-    loops = [(1.0, 0.0, 1.0), (0.80, 0.0, 0.98), (0.775, 0.09, 0.72), (0.62, 0.09, 0.80),
-             (0.595, 0.17, 0.55), (0.45, 0.17, 0.62), (0.43, 0.22, 0.45), (0.0, 0.22, 0.56)]  # fmt: skip
+    loops = [
+        (1.0, 0.0, 1.0),
+        (0.80, 0.0, 0.98),
+        (0.775, 0.09, 0.72),
+        (0.62, 0.09, 0.80),
+        (0.595, 0.17, 0.55),
+        (0.45, 0.17, 0.62),
+        (0.43, 0.22, 0.45),
+        (0.0, 0.22, 0.56),
+    ]
     side = np.linspace(-1.0, 1.0, 5)[:-1]
     one = np.ones_like(side)
     square = np.concatenate(
         [np.stack(pair, 1) for pair in ((side, -one), (one, side), (-side, one), (-one, -side))]
     )
     rows = [
-        _on_vault(middle + half_angle * share * square[:, 0], z + half_along * share * square[:, 1],
-                  depth)
+        _on_vault(
+            middle + half_angle * share * square[:, 0], z + half_along * share * square[:, 1], depth
+        )
         for share, depth, _ in loops
-    ]  # fmt: skip
+    ]
     tone = np.array([tone for *_, tone in loops])
     colors = np.repeat(np.repeat(tone[:, None, None], len(square), axis=1), 3, axis=2)
     return loft(np.stack(rows), closed=True, flip=True, crease_degrees=30.0, colors=colors)
@@ -106,11 +126,22 @@ def _rosette() -> MeshData:
     """Eight petals and a knob, facing -Y."""
     angle = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     petals = 1.0 + 0.18 * np.cos(8.0 * angle)
-    rows = [(0.14, 0.0, True), (0.125, -0.035, True), (0.055, -0.03, False), (0.04, -0.075, False),
-            (0.0, -0.09, False)]  # fmt: skip
+    rows = [
+        (0.14, 0.0, True),
+        (0.125, -0.035, True),
+        (0.055, -0.03, False),
+        (0.04, -0.075, False),
+        (0.0, -0.09, False),
+    ]
     points = [
-        np.stack([radius * (petals if lobed else 1.0) * np.cos(angle), np.full(16, y),
-                  radius * (petals if lobed else 1.0) * np.sin(angle)], 1)
+        np.stack(
+            [
+                radius * (petals if lobed else 1.0) * np.cos(angle),
+                np.full(16, y),
+                radius * (petals if lobed else 1.0) * np.sin(angle),
+            ],
+            1,
+        )
         for radius, y, lobed in rows
-    ]  # fmt: skip
+    ]
     return loft(np.stack(points), closed=True)

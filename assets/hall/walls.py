@@ -27,8 +27,9 @@ def window_bay() -> list[Part]:
     face = _face(angle, opening, spring)
     outer = np.column_stack([opening[:, 0] * 0.86, _squeeze(opening[:, 1], sill), 0 * angle - 0.5])
     reveal = loft(np.stack([np.column_stack([opening, 0 * angle]), outer]), closed=True)
-    frame = tube(np.column_stack([opening, 0 * angle])[np.r_[0 : len(angle), 0]], 0.06, 8,
-                 caps=False)  # fmt: skip
+    frame = tube(
+        np.column_stack([opening, 0 * angle])[np.r_[0 : len(angle), 0]], 0.06, 8, caps=False
+    )
     bars = [box((0.035, 3.2, 0.035), (x, 2.75, -0.42)) for x in (-0.36, 0.0, 0.36)]
     bars += [box((1.5, 0.03, 0.03), (0.0, y, -0.42)) for y in (1.75, 2.35, 2.95, 3.55)]
     ledge = box((2.05, 0.10, 0.24), (0.0, sill - 0.09, 0.08), bevel=0.02)
@@ -53,14 +54,18 @@ def niche_bay() -> list[Part]:
     for lift in np.radians([12, 24, 36, 48, 60, 72, 82, 90]):
         shell = 1.0 - 0.05 * np.abs(np.sin(4.5 * turn)) * np.sin(2.0 * lift)
         ring = width * np.cos(lift) * shell
-        rows.append(np.column_stack([ring * np.cos(turn), spring + width * np.sin(lift) * shell,
-                                     -ring * np.sin(turn)]))  # fmt: skip
+        rows.append(
+            np.column_stack(
+                [ring * np.cos(turn), spring + width * np.sin(lift) * shell, -ring * np.sin(turn)]
+            )
+        )
         tone.append(0.66 - 0.10 * float(lift))
     colors = np.repeat(np.repeat(np.array(tone)[:, None, None], 37, axis=1), 3, axis=2)
     inside = loft(np.stack(rows), colors=colors, flip=True)
     floor = loft(np.stack([rows[0], rows[0] * (0.0, 1.0, 0.0)]), flip=True)
-    frame = tube(np.column_stack([opening, 0 * angle])[np.r_[0 : len(angle), 0]], 0.055, 8,
-                 caps=False)  # fmt: skip
+    frame = tube(
+        np.column_stack([opening, 0 * angle])[np.r_[0 : len(angle), 0]], 0.055, 8, caps=False
+    )
     ledge = box((1.95, 0.12, 0.26), (0.0, sill - 0.07, 0.10), bevel=0.02)
     return [
         ("ashlar", face),
@@ -112,8 +117,11 @@ def _rose() -> list[Part]:
     at = placed(0.0, ROSE_HEIGHT, -0.16)
     circle = np.radians(np.linspace(0.0, 360.0, 73))
     ring = np.stack([np.cos(circle), np.sin(circle), 0.0 * circle], axis=1)
-    stone = [tube(ring * (ROSE_RADIUS + 0.05) + (0, 0, 0.18), 0.12, 10, caps=False),
-             tube(ring * 1.30, 0.045, 8, caps=False), tube(ring * 0.42, 0.06, 8, caps=False)]  # fmt: skip
+    stone = [
+        tube(ring * (ROSE_RADIUS + 0.05) + (0, 0, 0.18), 0.12, 10, caps=False),
+        tube(ring * 1.30, 0.045, 8, caps=False),
+        tube(ring * 0.42, 0.06, 8, caps=False),
+    ]
     glass: dict[str, list[MeshData]] = {"glass_amber": [], "glass_blue": [], "glass_red": []}
     for k in range(12):
         spoke = np.array([[0.42, 0.0, 0.0], [1.30, 0.0, 0.0], [ROSE_RADIUS, 0.0, 0.0]])
@@ -125,8 +133,10 @@ def _rose() -> list[Part]:
             (0.42, 1.30, ("glass_amber", "glass_blue")[k % 2]),
             (1.30, ROSE_RADIUS, ("glass_red", "glass_amber")[k % 2]),
         ):
-            rows = [np.stack([radius * np.cos(sector), radius * np.sin(sector), 0.0 * sector], 1)
-                    for radius in (outer, inner)]  # fmt: skip
+            rows = [
+                np.stack([radius * np.cos(sector), radius * np.sin(sector), 0.0 * sector], 1)
+                for radius in (outer, inner)
+            ]
             glass[color].append(loft(np.stack(rows)))
     hub = lathe([(0.42, 0.0), (0.2, 0.03), (0.0, 0.04)], 36)
     parts = [(name, moved(join(panes), at)) for name, panes in glass.items()]

@@ -19,10 +19,15 @@ from assets.hall.geometry import MeshData
 from assets.hall.materials import PICTURES, SURFACES
 from assets.hall.scene_data import Clip, Figure, HallScene
 
+GENERATOR = "treeline assets.generate_hall"
 COPYRIGHT = "Apache-2.0, the Treeline authors"
 COMPONENTS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
-TYPES = {"float32": gl.FLOAT, "uint16": gl.UNSIGNED_SHORT, "uint32": gl.UNSIGNED_INT,
-         "uint8": gl.UNSIGNED_BYTE}  # fmt: skip
+TYPES = {
+    "float32": gl.FLOAT,
+    "uint16": gl.UNSIGNED_SHORT,
+    "uint32": gl.UNSIGNED_INT,
+    "uint8": gl.UNSIGNED_BYTE,
+}
 ASPECT = 16.0 / 9.0
 
 
@@ -61,8 +66,8 @@ class _Writer:
     """Collects accessors and their bytes in the order of the calls."""
 
     def __init__(self) -> None:
-        self.file = gl.GLTF2(asset=gl.Asset(version="2.0", generator="treeline assets.generate_hall",
-                                            copyright=COPYRIGHT))  # fmt: skip
+        asset = gl.Asset(version="2.0", generator=GENERATOR, copyright=COPYRIGHT)
+        self.file = gl.GLTF2(asset=asset)
         self.blob = bytearray()
         self.material_index: dict[str, int] = {}
 
@@ -73,13 +78,16 @@ class _Writer:
     def add_materials(self, names: list[str]) -> None:
         used = {SURFACES[name].texture for name in names} | {SURFACES[name].wear for name in names}
         texture: dict[str, int] = {}
-        self.file.samplers = [gl.Sampler(magFilter=gl.LINEAR, minFilter=gl.LINEAR_MIPMAP_LINEAR,
-                                         wrapS=wrap, wrapT=wrap)
-                              for wrap in (gl.REPEAT, gl.CLAMP_TO_EDGE)]  # fmt: skip
+        self.file.samplers = [
+            gl.Sampler(
+                magFilter=gl.LINEAR, minFilter=gl.LINEAR_MIPMAP_LINEAR, wrapS=wrap, wrapT=wrap
+            )
+            for wrap in (gl.REPEAT, gl.CLAMP_TO_EDGE)
+        ]
         for name, paint in PICTURES.items():
             if name in used:
                 packed = io.BytesIO()
-                Image.fromarray(paint()).save(packed, "PNG", compress_level=9)
+                Image.fromarray(paint()).save(packed, "PNG", compress_level=6)
                 texture[name] = len(self.file.textures)
                 self.file.images.append(
                     gl.Image(
@@ -157,12 +165,22 @@ class _Writer:
             np.ascontiguousarray(inverse.transpose(0, 2, 1)).astype(np.float32).reshape(-1, 16),
             "MAT4",
         )
-        self.file.skins = [gl.Skin(name="figure", joints=list(range(first, len(self.file.nodes))),
-                                   skeleton=first, inverseBindMatrices=bind)]  # fmt: skip
+        self.file.skins = [
+            gl.Skin(
+                name="figure",
+                joints=list(range(first, len(self.file.nodes))),
+                skeleton=first,
+                inverseBindMatrices=bind,
+            )
+        ]
         body = self.add_node(
-            gl.Node(name="figure_mesh", mesh=len(self.file.meshes) - 1, skin=0,
-                    extras={"treeline": {"lifetime": "deforming"}})
-        )  # fmt: skip
+            gl.Node(
+                name="figure_mesh",
+                mesh=len(self.file.meshes) - 1,
+                skin=0,
+                extras={"treeline": {"lifetime": "deforming"}},
+            )
+        )
         self._animations(figure, first)
         root = gl.Node(name="figure", children=[first, body])
         root.matrix = [float(np.float32(x)) for x in scene.figure_transform.T.ravel()]
