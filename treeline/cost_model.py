@@ -7,9 +7,10 @@ After the ray tracing chapter, section 37.1:
                                           + miss_count * miss_shader_cost
                      + build_update_cost
 
-Times are from timed runs, hit and miss counts from counted runs at the same sizes. "Traversal" holds every pass of a ray type but shading, ray generation included. The structure is
-built before the frame and not updated in it, so build_update_cost is 0 here. Costs are
-milliseconds, coefficients milliseconds a ray (hit, miss).
+Times are from timed runs, hit and miss counts from counted runs at the same sizes. "Traversal"
+holds every pass of a ray type but shading, ray generation included. The structure is built before
+the frame and not updated in it, so build_update_cost is 0 here. Costs are milliseconds,
+coefficients milliseconds a ray (hit, miss).
 """
 
 from collections.abc import Sequence

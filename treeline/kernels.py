@@ -1,7 +1,98 @@
-"""stub"""
+"""Every kernel of the product, compiled on a device without drawing anything.
 
-from typing import Any
+A kernel's build depends on the scene (alpha test or not) and on the run (timed or counted), so a
+scene of two triangles, one opaque and one alpha-tested, stands in.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bvh.build import BuildOptions
+from bvh.gpu.trace_rays import RayTracer, Variant
+from engine.gpu.device import Device
+from engine.gpu.shader import ShaderError
+from engine.scene.default_view import with_default_view
+from engine.scene.material import Material
+from engine.scene.mesh import Mesh
+from engine.scene.scene import Instance, Parts, Scene
+from passes.gpu_scene import GpuScene
+from passes.hybrid import GBUFFERS, FrameOptions, hybrid_passes
+from passes.prepare import PreparedScene, prepare
+from treeline.triangle import traversal_pass
+
+Result = tuple[str, str | None]  # kernel, what is wrong with it
 
 
-def compile_all(device: Any) -> list[tuple[str, str | None]]:
-    return []
+def compile_all(device: Device) -> Iterator[Result]:
+    """Each kernel's name and None, or the compiler's message (one line) where it fails."""
+    prepared = prepare(two_triangles(), BuildOptions())
+    yield from _frame_kernels(device, prepared)
+    yield from _trace_kernels(device, prepared)
+    yield from _attempt("example/triangle", lambda: traversal_pass(device, "rgba8unorm"))
+
+
+def two_triangles() -> Scene:
+    """One opaque and one alpha-tested triangle, each a mesh of its own."""
+    corners = np.array([[-1, 0, 0], [1, 0, 0], [0, 1, 0]], np.float32)
+
+    def mesh(name: str, material: int) -> Mesh:
+        return Mesh(
+            name=name,
+            positions=corners + np.float32(material),
+            normals=np.zeros((3, 3), np.float32),
+            uvs=np.zeros((3, 2), np.float32),
+            colors=np.full((3, 4), 255, np.uint8),
+            triangles=np.array([[0, 1, 2]], np.uint32),
+            material=material,
+        )
+
+    materials = (Material("opaque"), Material("cut out", alpha_mode="MASK"))
+    instances = tuple(Instance(m.name, i, np.eye(4)) for i, m in enumerate(materials))
+    meshes = (mesh("opaque", 0), mesh("cut out", 1))
+    return with_default_view(Parts(meshes, materials, (), instances), "two triangles")
+
+
+def _frame_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
+    scene = GpuScene(device, prepared)
+    seen: set[str] = set()
+    for gbuffer in GBUFFERS:
+        for count in (False, True):
+            options = FrameOptions(8, 8, gbuffer=gbuffer, count=count)
+            try:
+                names = [p.name for p in hybrid_passes(device, scene, options)]
+            except ShaderError as error:
+                yield f"frame with {gbuffer} G-buffer", one_line(error)
+                continue
+            for name in names:
+                # Only what counts is another kernel in a counted frame.
+                counts = count and name.split("/")[0] in ("traverse", "shade")
+                label = f"{name}{' (counted)' if counts else ''}"
+                if label not in seen:
+                    seen.add(label)
+                    yield label, None
+
+
+def _trace_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
+    for any_hit in (False, True):
+        for counted in (False, True):
+            name = f"trace/{'any-hit' if any_hit else 'closest-hit'}"
+            variant = Variant(name, any_hit=any_hit)
+
+            def compile_variant(variant: Variant = variant, counted: bool = counted) -> RayTracer:
+                return RayTracer(device, prepared.bvh.words, variant, counted=counted)
+
+            yield from _attempt(f"{name}{' (counted)' if counted else ''}", compile_variant)
+
+
+def _attempt(name: str, compile_it: Callable[[], object]) -> Iterator[Result]:
+    try:
+        compile_it()
+    except ShaderError as error:
+        yield name, one_line(error)
+    else:
+        yield name, None
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -107,14 +107,17 @@ def _data_uri(image: Image.Image, kind: str, **options: object) -> str:
 def view_aov(name: str, values: NDArray[np.generic]) -> U8:
     """An arbitrary output value of the frame as a picture.
 
-    depth: white near, black far and on a miss; normal: XYZ of -1..1 as RGB; roughness: grey;
-    material: one colour an id, black on a miss; nodes/<ray type>: a heat map with its legend.
+    depth: white near, black far and on a miss; normal: XYZ of -1..1 as RGB; roughness and
+    metalness: grey; base_color: as sRGB; material, object: one colour an id, black on a miss;
+    nodes/<ray type>: a heat map with its legend.
     """
     if name.startswith("nodes/"):
         return with_legend(heat_map(values), f"nodes a {name.removeprefix('nodes/')} ray")
     if name == "normal":
         return _to_bytes(np.asarray(values, np.float64)[..., :3] * 0.5 + 0.5)
-    if name == "material":
+    if name == "base_color":
+        return _to_bytes(np.asarray(values, np.float64)[..., :3] ** (1 / 2.2))
+    if name in ("material", "object"):
         return _id_colours(np.asarray(values, np.int64))
     grey = np.asarray(values, np.float64)
     if name == "depth":

@@ -137,6 +137,7 @@ def ray_rows(measurement: Measurement) -> list[Row]:
             rays=in_timed.rays,
             mrays_per_s=ratio(in_timed.rays, 1e3 * row["real_time"]),
             payload_bytes=in_timed.payload_bytes,
+            dropped=max(f.rays[ray_type].dropped for f in measurement.main.frames),
         )
         add(
             row,
@@ -158,7 +159,6 @@ def ray_rows(measurement: Measurement) -> list[Row]:
             texture_fetches_per_hit=ratio(counts.texture_fetches, counts.hits),
             stack_max=counts.stack_max,
             overflows=counts.overflows,
-            dropped=counts.dropped,
         )
         rows.append(row)
     return rows

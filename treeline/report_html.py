@@ -5,56 +5,23 @@ Pictures are data URIs, the bar is inline SVG; the page follows the reader's lig
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
-from treeline.report_table import RAY_COLUMNS, find, number, timing_label
+from treeline.report_table import find, number, timing_label
 
 # Neighbours in the bar differ in hue and lightness (Tableau 10).
 PASS_COLOURS = (
     "#4e79a7 #f28e2b #59a14f #e15759 #76b7b2 #edc948 #b07aa1 #ff9da7 #9c755f #bab0ac".split()
 )
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1d2330; --soft: #5d6677; --page: #f7f7f4;
-  --card: #ffffff; --line: #dfe1e6; --accent: #b45309; --bad: #b91c1c; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e7e9ee; --soft: #9aa3b2; --page: #14161b;
-  --card: #1c1f26; --line: #31353f; --accent: #f0a04b; --bad: #f87171; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink);
-  font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
-main { max-width: 1180px; margin: 0 auto; padding: 28px 20px 60px; }
-h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 18px; margin: 34px 0 10px; }
-p { margin: 6px 0; } .soft { color: var(--soft); } .bad { color: var(--bad); font-weight: 600; }
-.timing { border-left: 3px solid var(--accent); padding: 2px 0 2px 10px; margin: 10px 0; }
-figure { margin: 0; } img { width: 100%; height: auto; display: block; border-radius: 6px; }
-.pixels { image-rendering: pixelated; }
-figcaption { color: var(--soft); font-size: 13px; margin-top: 6px; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
-  padding: 14px; overflow-x: auto; }
-.maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(380px, 1fr)); gap: 16px; }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px;
-  margin: 18px 0; }
-.facts div { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
-  padding: 10px 14px; }
-.facts b { display: block; font-size: 21px; font-variant-numeric: tabular-nums; }
-.facts span { color: var(--soft); font-size: 13px; }
-table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
-th, td { padding: 5px 10px; text-align: right; border-bottom: 1px solid var(--line);
-  font-variant-numeric: tabular-nums; white-space: nowrap; }
-th { color: var(--soft); font-weight: 600; } tr:last-child td { border-bottom: 0; }
-th:first-child, td:first-child { text-align: left; }
-td.text { text-align: left; white-space: normal; word-break: break-word; }
-.key { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 13px; margin-top: 10px; }
-.key i { display: inline-block; width: 11px; height: 11px; border-radius: 2px;
-  margin-right: 6px; }
-.ramp { height: 12px; border-radius: 3px; margin-top: 8px; }
-.ends { display: flex; justify-content: space-between; font-size: 12px; color: var(--soft);
-  font-variant-numeric: tabular-nums; }
-"""
+RAY_LABELS = {"real_time": "traverse ms, median", "real_time_p95": "traverse ms, p95"}
+STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
+ROWS_SHOWN = 12  # of a long table; the rest is folded away
 
 
 def report_html(
@@ -154,28 +121,42 @@ def map_card(ray_type: str, heat: HeatMap) -> str:
 
 
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; what does not fit into its first ROWS_SHOWN rows is folded away."""
     head = "".join(f"<th>{escape(c)}</th>" for c in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def table(some: Sequence[Sequence[str]]) -> str:
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in some
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    if len(rows) <= ROWS_SHOWN + 3:
+        return table(rows)
+    rest = rows[ROWS_SHOWN:]
+    folded = f"<details><summary>{len(rest)} more</summary>{table(rest)}</details>"
+    return table(rows[:ROWS_SHOWN]) + folded
 
 
 def ray_rows_table(report: dict[str, Any]) -> str:
-    extra = {
-        "nodes_per_hit_ray": "nodes, hit",
-        "nodes_per_miss_ray": "nodes, miss",
-        "texture_fetches_per_hit": "fetches a hit",
-        "payload_bytes": "record bytes",
-    }
-    columns = {**RAY_COLUMNS, **extra}
+    """One column a ray type, one line a number, with the run that gave it."""
+    types = find(report, "ray/")
+    fields = [f for f in types[0]["run"] if f != "cpu_time"] if types else []
     rows = [
-        (r["name"].removeprefix("ray/"), *(number(r[field]) for field in columns))
-        for r in find(report, "ray/")
+        (RAY_LABELS.get(f, f.replace("_", " ")), *(number(r[f]) for r in types), types[0]["run"][f])
+        for f in fields
     ]
-    return html_table(("ray type", *columns.values()), rows) + (
-        '<p class="soft">Times and ray counts are from the timed run; nodes, tests and any-hit '
-        "calls a ray from the counted run, whose hits have the same hash.</p>"
+    names = [r["name"].removeprefix("ray/") for r in types]
+    body = "".join(
+        f"<tr><td>{escape(label)}</td>"
+        + "".join(f"<td>{escape(value)}</td>" for value in values)
+        + f'<td class="soft">{escape(run)}</td></tr>'
+        for label, *values, run in rows
+    )
+    head = "".join(f"<th>{escape(c)}</th>" for c in ("", *names, "run"))
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        '<p class="soft">The timed and the counted run hit the same things: their hits have one '
+        "hash. A counted run's times are never used.</p>"
     )
 
 
@@ -195,7 +176,7 @@ def build_rows_table(report: dict[str, Any]) -> str:
             *(number(r.get(f)) for f in fields),
             number(r["real_time"], 0),
         )
-        for r in find(report, "build/")
+        for r in sorted(find(report, "build/"), key=lambda r: -r["bytes"])
     ]
     return html_table(("BLAS", *(f.replace("_", " ") for f in fields), "build ms"), rows)
 

@@ -7,6 +7,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+ROWS_SHOWN = 10  # of a long table; report.json has them all
+
 
 def timing_label(context: dict[str, Any]) -> str:
     """Whose time the report's milliseconds are, in one sentence."""
@@ -26,12 +28,15 @@ def find(report: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def number(value: Any, digits: int = 2) -> str:
-    """A number for people: grouped digits, a dash where there is none."""
+    """A number for people: grouped digits, a dash where there is none. Small ones keep three
+    significant digits."""
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3g}" if 0 < abs(value) < 10**-digits * 10 else f"{value:,.{digits}f}"
 
 
 def make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -83,16 +88,37 @@ def ray_table(report: dict[str, Any]) -> Table:
 
 def build_table(report: dict[str, Any]) -> Table:
     fields = ("triangles", "bytes", "nodes_fp16", "nodes_fp32", "fill", "depth", "sah")
+    found = sorted(find(report, "build/"), key=lambda row: -row["bytes"])
     rows = [
         (
             row["name"].removeprefix("build/"),
             *(number(row.get(field)) for field in fields),
             number(row["real_time"], 0),
         )
-        for row in find(report, "build/")
+        for row in found
     ]
     columns = ("BLAS", "triangles", "bytes", "FP16", "FP32", "fill", "depth", "SAH", "build ms")
-    return make_table("Structures (built on the host)", columns, rows)
+    return make_table("Structures (built on the host)", columns, shortened(rows))
+
+
+def object_table(report: dict[str, Any]) -> Table:
+    found = sorted(find(report, "object/"), key=lambda row: -(row["nodes"] or 0))
+    rows = []
+    for row in found:
+        name, _, ray_type = row["name"].removeprefix("object/").rpartition("/")
+        share = None if row["nodes_share"] is None else 100 * row["nodes_share"]
+        counts = (number(row[f]) for f in ("nodes", "triangle_tests", "any_hits"))
+        rows.append((name, ray_type, number(share, 1), *counts))
+    columns = ("object", "ray type", "% of its nodes", "nodes", "tri tests", "any-hit")
+    return make_table("Objects (counted run)", columns, shortened(rows))
+
+
+def shortened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The first ROWS_SHOWN rows and how many more there are."""
+    if len(rows) <= ROWS_SHOWN + 1:
+        return rows
+    more = f"and {len(rows) - ROWS_SHOWN} more"
+    return [*rows[:ROWS_SHOWN], (more, *("" for _ in rows[0][1:]))]
 
 
 def report_tables(report: dict[str, Any]) -> Group:
@@ -112,5 +138,6 @@ def report_tables(report: dict[str, Any]) -> Group:
     parts: list[Any] = [Text(head)]
     if not context["valid"]:
         parts.append(Text("INVALID: records were dropped; these numbers miss rays.", "bold red"))
-    parts += [frame_table(report), ray_table(report), build_table(report), Text(foot)]
+    parts += [frame_table(report), ray_table(report), object_table(report), build_table(report)]
+    parts.append(Text(foot))
     return Group(*parts)

@@ -209,3 +209,15 @@ def test_missing_timestamps_give_nulls_not_zeros(document: Document) -> None:
     assert "no timestamps" in page.text
     console = Console(width=140, file=io.StringIO())
     console.print(report_tables(report))
+
+
+def test_long_tables_are_folded_not_cut(document: Document) -> None:
+    report, _ = document
+    first = row(report, "build/static")
+    for index in range(40):
+        report["benchmarks"].append({**first, "name": f"build/extra{index}"})
+    text = read_page(document).text
+    assert all(f"extra{index}" in text for index in range(40))
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(report_tables(report))
+    assert "and 31 more" in console.export_text()

@@ -10,7 +10,7 @@ from treeline.cli.console import emit_json, note, steps
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.outputs import whole_file
 
-AOVS = ("depth", "normal", "roughness", "material")
+AOVS = ("depth", "normal", "roughness", "material", "object", "metalness", "base_color")
 
 
 @with_common
@@ -20,9 +20,7 @@ def render(
     size: Annotated[str, typer.Option(metavar="WxH", help="Picture size in pixels.")] = "1280x720",
     aov: Annotated[
         str | None,
-        typer.Option(
-            help="Instead of the picture: depth, normal, roughness, material, nodes/TYPE."
-        ),
+        typer.Option(help=f"Instead of the picture: {', '.join(AOVS)}, nodes/TYPE."),
     ] = None,
     gbuffer: Annotated[
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
@@ -60,9 +58,10 @@ def render(
             note(f"warning: {stats.dropped} records were dropped; the picture misses rays")
         difference = None
         if oracle is not None:
-            from treeline.raster_oracle import compare_depth
+            from treeline.raster_oracle import compare, render_oracle
 
-            difference = compare_depth(prepared.scene, width, height, frame.aov("depth"))
+            view = render_oracle(prepared.scene, width, height)
+            difference = compare(prepared.scene, view, frame.aov("depth"), frame.aov("object"))
             pixels = difference.picture
         else:
             pixels = frame.image() if aov is None else view_aov(aov, frame.aov(aov))
@@ -80,3 +79,5 @@ def render(
     emit_json(result, common.json)
     if not common.to_stdout:
         print(out)
+        if difference is not None:
+            print(difference)

@@ -1,0 +1,60 @@
+"""`import treeline as tl`: load, build, render and cast rays from Python."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treeline as tl
+from engine.gpu.errors import AdapterError, UserError
+
+SQUARE = "v -1 -1 0\nv 1 -1 0\nv 1 1 0\nv -1 1 0\nf 1 2 3\nf 1 3 4\n"
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Any:
+    path = tmp_path / "square.obj"
+    path.write_text(SQUARE)
+    return tl.build(tl.load(path))
+
+
+def test_rays_count_t_in_the_given_direction(device: Any, prepared: Any) -> None:
+    rays = [[0.5, 0, 4, 0, 0, -2], [0.5, 0, 4, 0, 0, 1], [5, 0, 4, 0, 0, -1]]
+    answer = tl.cast_rays(prepared, rays, device=device)
+    assert answer["t_hit"].tolist() == [2.0, np.inf, np.inf]
+    assert answer["object_ids"].tolist() == [0, 0xFFFFFFFF, 0xFFFFFFFF]
+    assert answer["uv"].shape == (3, 2)
+
+
+def test_rays_with_an_interval(device: Any, prepared: Any) -> None:
+    rays = [[0.5, 0, 4, 0, 0, 0, -1, 3.9], [0.5, 0, 4, 4.1, 0, 0, -1, np.inf]]
+    assert np.isinf(tl.cast_rays(prepared, rays, device=device)["t_hit"]).all()
+    near = [[0.5, 0, 4, 0, 0, 0, -1, np.inf]]
+    assert tl.cast_rays(prepared, near, device=device, any_hit=True)["t_hit"].tolist() == [4.0]
+
+
+def test_no_rays_give_empty_arrays(device: Any, prepared: Any) -> None:
+    answer = tl.cast_rays(prepared, np.zeros((0, 6)), device=device)
+    assert {len(values) for values in answer.values()} == {0}
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 5), (2, 3, 6)])
+def test_other_shapes_are_refused(prepared: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="rays"):
+        tl.cast_rays(prepared, np.zeros(shape))
+
+
+def test_render(device: Any, prepared: Any) -> None:
+    picture = tl.render(prepared, 40, 30, device=device)
+    assert picture.shape == (30, 40, 3) and picture.dtype == np.uint8
+    assert picture.std() > 1
+
+
+def test_mistakes_are_user_errors(tmp_path: Path, prepared: Any) -> None:
+    with pytest.raises(UserError, match="gone.glb"):
+        tl.load(tmp_path / "gone.glb")
+    with pytest.raises(AdapterError, match="Voodoo"):
+        tl.open_device("Voodoo")
+    with pytest.raises(UserError, match="magic"):
+        tl.build(tl.load(), builder="magic")
