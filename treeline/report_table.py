@@ -28,15 +28,16 @@ def find(report: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def number(value: Any, digits: int = 2) -> str:
-    """A number for people: grouped digits, a dash where there is none. Small ones keep three
-    significant digits."""
+    """A number for people: grouped digits, a dash where there is none. Small times keep
+    three significant digits."""
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.3g}" if 0 < abs(value) < 10**-digits * 10 else f"{value:,.{digits}f}"
+    small = digits >= 2 and 0 < abs(value) < 0.1
+    return f"{value:.3g}" if small else f"{value:,.{digits}f}"
 
 
 def make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

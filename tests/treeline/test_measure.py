@@ -3,10 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from bvh.build import BuildOptions
 from engine.gpu.errors import CheckFailed
+from passes.hybrid import FrameOptions, HybridFrame
+from passes.prepare import prepare
 from treeline.measure import MODEL_FRAMES, measure
+from treeline.scenes import load
 
 
 def test_runs_and_sizes(fake_frame: Any, silent: Any) -> None:
@@ -58,3 +63,41 @@ def test_a_dropped_record_makes_the_measurement_invalid(fake_frame: Any, silent:
 def test_one_pixel_can_be_measured(fake_frame: Any, silent: Any) -> None:
     result = measure(fake_frame, 1, 1, 1, 0, silent)
     assert {(run.width, run.height) for run in result.smaller} == {(1, 1)}
+
+
+def test_ray_counts_are_what_the_gbuffer_implies(device: Any, silent: Any) -> None:
+    prepared = prepare(load(), BuildOptions())
+    cutoff = FrameOptions(1, 1).roughness_cutoff
+    smooth: list[int] = []
+    covered: list[int] = []
+
+    class Watched(HybridFrame):
+        def result_hash(self) -> str:
+            seen = self.aov("object") >= 0
+            covered.append(int(seen.sum()))
+            smooth.append(int((seen & (self.aov("roughness") <= np.float32(cutoff))).sum()))
+            return super().result_hash()
+
+    def make(width: int, height: int, count: bool) -> Any:
+        return Watched(device, prepared, FrameOptions(width, height, count=count))
+
+    result = measure(make, 96, 54, 1, 0, silent)
+    sizes = (result.main, *result.smaller)
+    runs = [run for size in sizes for run in (size.frames[0], size.counted)]
+    assert 0 < min(smooth) and [run.rays["reflection"].rays for run in runs] == smooth
+    for run, seen in zip(runs, covered, strict=True):
+        # One ray from a visible surface and one from what its reflection hit, where the light
+        # is in front of them.
+        reflection, shadow = run.rays["reflection"], run.rays["shadow"]
+        assert 0 < shadow.rays <= seen + (reflection.hits or reflection.rays)
+    for size in sizes:
+        for ray_type, counts in size.counted.rays.items():
+            assert counts.rays == counts.hits + counts.misses
+            assert counts.rays == size.frames[0].rays[ray_type].rays
+            assert counts.nodes == counts.nodes_hit + counts.nodes_miss
+            assert counts.box_tests >= counts.box_hits > 0
+            spent = [n for (_, t), n in size.counted.objects.items() if t == ray_type]
+            for field in ("nodes", "triangle_tests", "any_hits"):
+                assert sum(n[field] for n in spent) == getattr(counts, field)
+            # The heat map holds every node that was counted.
+            assert int(size.nodes[ray_type].sum()) == counts.nodes
