@@ -1,4 +1,4 @@
-"""Triangles to a BLAS: filter, pair, build, collapse, encode.
+"""Triangles to a BLAS: filter, pair, build, optimise, collapse, encode.
 
 Space: the caller's object space; recentring a mesh so that FP16 stays tight is the caller's
 business, through the instance transform.
@@ -18,7 +18,8 @@ from bvh.layout import GEOMETRY_INDEX_MASK
 from bvh.pairing import block_bounds, pair_triangles, single_blocks
 from bvh.sah import sah_cost
 from bvh.transforms.collapse import collapse_best, collapse_greedy
-from bvh.tree import EMPTY, Tree, tree_levels
+from bvh.transforms.reinsertion import ReinsertionConfig, reinsert
+from bvh.tree import EMPTY, Tree, stack_bound, tree_levels
 from bvh.triangles import keep_usable, triangle_bounds
 from engine.gpu.errors import UserError
 
@@ -32,12 +33,14 @@ COLLAPSES: dict[str, Callable[[Tree], Tree]] = {"best": collapse_best, "greedy":
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """`builder` is a name in BUILDERS; `nodes` auto|fp16|fp32 (the root is always FP32);
-    `leaf` triangles a block, 1 or 2; `collapse` best|greedy. Anything else is a UserError."""
+    `leaf` triangles a block, 1 or 2; `collapse` best|greedy; `reinsertion` rounds of optimisation
+    after the builder, 0 for none. Anything else is a UserError."""
 
     builder: str = "sah"
     nodes: str = "auto"
     leaf: int = 2
     collapse: str = "best"
+    reinsertion: int = 30
 
     def __post_init__(self) -> None:
         names = tuple(builder.name for builder in BUILDERS)
@@ -49,12 +52,15 @@ class BuildOptions:
             raise UserError(f"leaf must be 1 or 2 triangles a block, not {self.leaf}")
         if self.collapse not in COLLAPSES:
             raise UserError(f"unknown collapse '{self.collapse}'; known: {', '.join(COLLAPSES)}")
+        if not 0 <= self.reinsertion <= 1000:
+            raise UserError(f"reinsertion takes 0 to 1000 rounds, not {self.reinsertion}")
 
 
 @dataclass(frozen=True, slots=True)
 class BuildStats:
     """What a build made. `sah` is that of the four-wide tree with exact boxes (see `bvh.sah`),
-    `fill` the mean number of used child slots, `depth` the levels of box nodes."""
+    `fill` the mean number of used child slots, `depth` the levels of box nodes, `stack_bound` the
+    most stack entries that a traversal of this container alone can need."""
 
     builder: str
     triangles: int  # kept
@@ -67,6 +73,7 @@ class BuildStats:
     bytes: int  # the whole container
     fill: float
     depth: int
+    stack_bound: int
     sah: float
     build_ms: float
 
@@ -90,7 +97,10 @@ class Blas:
 def build_tree(bounds: F32, options: BuildOptions) -> Tree:
     """Four-wide tree over boxes `[n, 2, 3]`, one primitive a leaf."""
     builder = next(b for b in BUILDERS if b.name == options.builder)
-    return COLLAPSES[options.collapse](builder.build(bounds, builder.config))
+    tree = builder.build(bounds, builder.config)
+    if options.reinsertion:
+        tree = reinsert(tree, bounds, ReinsertionConfig(rounds=options.reinsertion))
+    return COLLAPSES[options.collapse](tree)
 
 
 def build_blas(
@@ -147,6 +157,7 @@ def build_blas(
         bytes=4 * len(words),
         fill=float((tree.children != EMPTY).sum() / len(tree.children)),
         depth=len(tree_levels(tree.children)),
+        stack_bound=stack_bound(tree.children),
         sah=sah_cost(tree, boxes),
         build_ms=1000.0 * (time.perf_counter() - started),
     )

@@ -16,7 +16,7 @@ from bvh.header import KIND_TLAS
 from bvh.layout import NODE_TRIANGLE_1
 from bvh.sah import INTERSECTION_COST, TRAVERSAL_COST
 from bvh.scene_bvh import SceneBvh
-from bvh.tree import EMPTY, half_area, leaf_slots, tree_levels
+from bvh.tree import EMPTY, half_area, leaf_slots, stack_bound, tree_levels
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -50,10 +50,10 @@ def describe(bvh: SceneBvh) -> dict[str, Any]:
 
 def describe_container(words: U32) -> dict[str, Any]:
     """One container: counts by kind, bytes, bytes a primitive, `fill` (used slots a box node, of
-    4), `fill_histogram` (nodes with 0..4 used slots), `depth`, `depth_histogram` (leaves by the
-    level of the box node above them, root = 0), `leaf_histogram` (leaves by their triangles),
-    `sibling_overlap` (area that two siblings share, over the area of the siblings, summed over
-    all nodes) and `sah`."""
+    4), `fill_histogram` (nodes with 0..4 used slots), `depth`, `stack_bound` (see BuildStats),
+    `depth_histogram` (leaves by the level of the box node above them, root = 0),
+    `leaf_histogram` (leaves by their triangles), `sibling_overlap` (area that two siblings share,
+    over the area of the siblings, summed over all nodes) and `sah`."""
     image = decode(words)
     used = image.children != EMPTY
     leaves = leaf_slots(image.children)
@@ -73,6 +73,7 @@ def describe_container(words: U32) -> dict[str, Any]:
         "fill": float(fill.mean()),
         "fill_histogram": np.bincount(fill, minlength=5).tolist(),
         "depth": len(levels),
+        "stack_bound": stack_bound(image.children),
         "depth_histogram": per_level,
         "mean_leaf_depth": float(np.dot(per_level, np.arange(len(levels))) / max(leaf_count, 1)),
         "bounds": [] if not leaf_count else image.bounds.tolist(),

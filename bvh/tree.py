@@ -58,6 +58,19 @@ def tree_levels(children: I32) -> list[I64]:
     return levels
 
 
+def stack_bound(children: I32) -> int:
+    """Most entries a depth-first traversal can have waiting: all children of a node on top of the
+    siblings that were left on the way to it. No ray can need more."""
+    waiting = np.zeros(len(children), np.int64)
+    used = (children != EMPTY).sum(axis=1)
+    for level in tree_levels(children):
+        slots = children[level]
+        inner = slots >= 0
+        above = np.broadcast_to((waiting[level] + used[level] - 1)[:, None], slots.shape)
+        waiting[slots[inner]] = above[inner]
+    return int((waiting + used).max())
+
+
 def empty_bounds(count: int) -> Bounds:
     """Boxes that any union replaces: min +inf, max -inf."""
     bounds = np.empty((count, 2, 3), np.float32)

@@ -100,6 +100,7 @@ def test_kitchen_within_its_limits(kitchen) -> None:
     assert kitchen.peak_bytes < 1 << 30
     assert stats.triangles_per_block > 1.85
     assert stats.fill > 3.0
-    assert stats.sah < 17.5
-    assert stats.depth <= 24
+    assert stats.sah < 14.0
+    assert stats.depth <= 28
+    assert stats.stack_bound <= 64
     assert stats.bytes < 70 * stats.triangles

@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from bvh.tree import EMPTY, Tree, check_tree, depth_first, fit_bounds, half_area, tree_levels
+from bvh.tree import (
+    EMPTY,
+    Tree,
+    check_tree,
+    depth_first,
+    fit_bounds,
+    half_area,
+    stack_bound,
+    tree_levels,
+)
 
 # Three unit cubes along x under a root and one inner node.
 BOUNDS = np.array([[[x, 0, 0], [x + 1, 1, 1]] for x in (0, 2, 5)], np.float32)
@@ -58,3 +67,12 @@ def test_empty_tree() -> None:
     inner, leaf = depth_first(children)
     assert inner.tolist() == [0]
     assert len(leaf) == 0
+
+
+def test_stack_bound() -> None:
+    children = np.array(
+        [[~0, 1, ~1, ~2], [2, ~3, ~4, EMPTY], [~5, ~6, ~7, ~8]],
+        np.int32,
+    )
+    assert stack_bound(children) == 3 + 2 + 4  # siblings left at two levels, then four children
+    assert stack_bound(np.full((1, 4), EMPTY, np.int32)) == 0
