@@ -1,6 +1,7 @@
 """Timed and counted runs stay apart, and must have traced the same rays."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,10 @@ def test_one_pixel_can_be_measured(fake_frame: Any, silent: Any) -> None:
     assert {(run.width, run.height) for run in result.smaller} == {(1, 1)}
 
 
-def test_ray_counts_are_what_the_gbuffer_implies(device: Any, silent: Any) -> None:
-    prepared = prepare(load(), BuildOptions())
+def test_ray_counts_are_what_the_gbuffer_implies(
+    device: Any, silent: Any, shared_scenes: Path
+) -> None:
+    prepared = prepare(load(shared_scenes / "spaceship.glb"), BuildOptions())
     cutoff = FrameOptions(1, 1).roughness_cutoff
     smooth: list[int] = []
     covered: list[int] = []
