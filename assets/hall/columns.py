@@ -40,7 +40,7 @@ def pilaster() -> MeshData:
 def _base() -> MeshData:
     plinth = box((0.84, 0.16, 0.84), (0.0, 0.08, 0.0), bevel=0.012)
     lower = [(0.36 + 0.055 * np.cos(a), 0.225 + 0.055 * np.sin(a)) for a in _angles(-90, 90, 6)]
-    hollow = [(0.345 - 0.035 * np.sin(a), 0.35 - 0.05 * np.cos(a)) for a in _angles(20, 160, 4)]
+    hollow = [(0.345 - 0.035 * np.sin(a), 0.347 - 0.042 * np.cos(a)) for a in _angles(20, 160, 4)]
     upper = [(0.325 + 0.03 * np.cos(a), 0.425 + 0.03 * np.sin(a)) for a in _angles(-90, 90, 5)]
     profile = [
         (0.36, 0.165),
@@ -48,13 +48,12 @@ def _base() -> MeshData:
         *lower,
         (0.352, 0.29),
         *hollow,
-        (0.335, 0.395),
         *upper,
         (0.30, 0.462),
     ]
     heights = np.array(profile)[:, 1]
     dark = 1.0 - 0.30 * np.exp(-(((heights - 0.35) / 0.04) ** 2))
-    turned = lathe(profile, 36, colors=np.repeat(dark[:, None], 3, axis=1))
+    turned = lathe(profile, 32, colors=np.repeat(dark[:, None], 3, axis=1))
     return join([plinth, turned])
 
 
@@ -68,7 +67,7 @@ def _shaft() -> MeshData:
     # Flutes fade out round at both ends.
     end_distance = np.minimum(heights, heights[::-1]) - 0.02
     fade = np.sqrt(np.clip(1.0 - (1.0 - np.clip(end_distance / 0.16, 0.0, 1.0)) ** 2, 0.0, 1.0))
-    across = np.array([0.0, 0.16, 0.27, 0.46, 0.70, 0.89])  # within one flute
+    across = np.array([0.0, 0.16, 0.30, 0.58, 0.86])  # within one flute
     shape = np.sqrt(np.clip(1.0 - ((across - 0.58) / 0.42) ** 2, 0.0, None))
     shape[0] = shape[1] = 0.0
     angle = (np.arange(FLUTE_COUNT)[:, None] + across[None]).ravel() * 2.0 * np.pi / FLUTE_COUNT
@@ -96,7 +95,7 @@ def _capital() -> MeshData:
     ]
     bell = [(0.25, 3.91), (0.25, 4.05), (0.258, 4.20), (0.285, 4.33), (0.335, 4.42), (0.36, 4.44)]
     shade = np.array([1.0] * len(neck) + [0.55, 0.55, 0.6, 0.7, 0.85, 0.9])
-    core = lathe([*neck, *bell], 28, colors=np.repeat(shade[:, None], 3, axis=1))
+    core = lathe([*neck, *bell], 24, colors=np.repeat(shade[:, None], 3, axis=1))
     leaves = []
     for height, reach, width, turn in [(0.24, 0.085, 0.19, 0.0), (0.43, 0.105, 0.175, 22.5)]:
         leaf = _acanthus(0.252, 3.91, height, reach, width)
@@ -143,21 +142,21 @@ def _scroll() -> MeshData:
     """A corner volute: a stem that leaves the bell and rolls up under the abacus, along +X."""
     turn = np.linspace(0.0, 1.0, 18)
     angle = np.radians(200.0 - 560.0 * turn)
-    radius = 0.072 * (1.0 - 0.80 * turn)
+    radius = 0.074 * (1.0 - 0.68 * turn)
     stem = np.array([[0.275, 4.22, 0.0], [0.305, 4.32, 0.0], [0.345, 4.385, 0.0]])
     spiral = np.stack(
         [0.435 + radius * np.cos(angle), 4.385 + radius * np.sin(angle), np.zeros_like(angle)], 1
     )
     path = np.concatenate([stem, spiral[3:]])
-    size = np.concatenate([[0.02, 0.024, 0.026], 0.026 * (1.0 - 0.55 * turn[3:])])
+    size = np.concatenate([[0.02, 0.024, 0.026], 0.026 * (1.0 - 0.72 * turn[3:])])
     return tube(path, size, 6, flatten=1.5)
 
 
 def _abacus() -> MeshData:
-    """A slab with hollow sides and cut corners; its outline is a loop of 40 points."""
+    """A slab with hollow sides and cut corners; its outline is a loop of 28 points."""
     outline = []
     for side in range(4):
-        s = np.linspace(-1.0, 1.0, 9)
+        s = np.linspace(-1.0, 1.0, 7)
         edge = np.stack([0.44 - 0.075 * (1.0 - s**2), 0.40 * s], axis=1)
         cosine, sine = np.cos(np.pi / 2 * side), np.sin(np.pi / 2 * side)
         outline.append(
@@ -196,8 +195,8 @@ def roundel() -> list[tuple[str, MeshData]]:
     disc = [(0.0, 0.045), (0.09, 0.042), (0.18, 0.03), (0.26, 0.012)]
     upright = placed(pitch=90.0)
     return [
-        ("limestone", moved(lathe(ring[::-1], 40), upright)),
-        ("porphyry", moved(lathe(disc[::-1], 40), upright)),
+        ("limestone", moved(lathe(ring[::-1], 28), upright)),
+        ("porphyry", moved(lathe(disc[::-1], 28), upright)),
     ]
 
 

@@ -61,9 +61,9 @@ def body_parts(
 ) -> list[tuple[str, str, MeshData]]:
     """(part, surface, mesh) of the whole figure; the scales multiply the cell size of head and
     hands, and of cloth and legs (2: half as fine)."""
-    fine, coarse = 0.0078 * fine_scale, 0.0165 * coarse_scale
+    fine, coarse = 0.0078 * fine_scale, 0.0185 * coarse_scale
     head = polygonise(_head(), (-0.12, 1.42, -0.15), (0.12, 1.80, 0.15), fine)
-    hair = polygonise(_hair(), (-0.13, 1.48, -0.20), (0.13, 1.82, 0.13), 1.25 * fine)
+    hair = polygonise(_hair(), (-0.13, 1.48, -0.20), (0.13, 1.82, 0.13), 1.35 * fine)
     hands = polygonise(mirrored(_hand()), (-0.72, 0.76, -0.08), (0.72, 1.14, 0.12), fine)
     tunic = polygonise(_tunic(), (-0.56, 0.50, -0.27), (0.56, 1.53, 0.27), coarse)
     legs = polygonise(mirrored(_leg()), (-0.22, 0.24, -0.13), (0.22, 0.95, 0.13), coarse)

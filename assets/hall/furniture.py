@@ -110,7 +110,7 @@ def planter() -> list[Part]:
         (0.295, 0.49),
     ]
     soil = [(0.30, 0.495), (0.20, 0.51), (0.08, 0.52), (0.0, 0.525)]
-    return [("glaze", lathe(profile, 36)), ("soil", lathe(soil, 20))]
+    return [("glaze", lathe(profile, 30)), ("soil", lathe(soil, 20))]
 
 
 def sphere() -> list[Part]:

@@ -22,10 +22,11 @@ AISLE_X = 5.31
 VAULT_Y = 8.0
 LIGHT = (1.15, 4.45, -4.9)
 LIGHT_RADIANCE = (186.0, 162.0, 126.0)
+# Dusk: cool, and low enough that the lamp's shadows read (there is no ambient occlusion).
 ENVIRONMENT = {
-    "zenith": [0.105, 0.15, 0.26],
-    "horizon": [0.42, 0.40, 0.42],
-    "ground": [0.115, 0.10, 0.085],
+    "zenith": [0.085, 0.13, 0.24],
+    "horizon": [0.300, 0.262, 0.240],
+    "ground": [0.050, 0.044, 0.038],
 }
 FIGURE_AT = (-0.6, 0.0, -2.5)
 

@@ -15,7 +15,7 @@ from assets.hall.skinning import posed, skinned_parts
 Pose = dict[str, tuple[float, float, float]]  # joint -> degrees about x, y, z
 KEY_COUNT = 13
 WALK_SECONDS = 1.15
-STATUE_SCALES = (1.9, 1.9)
+STATUE_SCALES = (2.1, 1.9)
 
 # Weight on the right leg, the left knee loose, head turned to the left.
 STANDING: Pose = {

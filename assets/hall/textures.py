@@ -23,7 +23,7 @@ def marble() -> Pixels:
     warp_b = _noise(size, 3, 5, SEED + 1)
     vein = 1.0 - np.abs(np.sin(np.pi * (2.0 * x + 1.0 * y + 1.5 * warp)))
     vein_b = 1.0 - np.abs(np.sin(np.pi * (1.0 * x - 2.0 * y + 1.9 * warp_b)))
-    strength = 0.30 * vein**14 + 0.20 * vein_b**22
+    strength = 0.32 * vein**9 + 0.24 * vein_b**15
     body = 0.045 * _noise(size, 5, 3, SEED + 2)
     color = np.array([0.90, 0.865, 0.80]) + body[..., None]
     return _encode(color - strength[..., None] * np.array([0.75, 0.86, 0.95]))
@@ -37,7 +37,7 @@ def dark_stone() -> Pixels:
     vein = 1.0 - np.abs(np.sin(np.pi * (2.0 * y - 1.0 * x + 2.0 * warp)))
     web = 1.0 - np.abs(np.sin(np.pi * (3.0 * x + 1.0 * y + 2.6 * _noise(size, 5, 4, SEED + 4))))
     body = np.array([0.135, 0.165, 0.155]) + 0.05 * _noise(size, 6, 4, SEED + 5)[..., None]
-    strength = 0.42 * vein**26 + 0.18 * web**30
+    strength = 0.44 * vein**15 + 0.22 * web**20
     return _encode(body + strength[..., None] * np.array([0.86, 0.92, 0.84]))
 
 
@@ -49,13 +49,13 @@ def ashlar() -> Pixels:
     shifted = x * 2.0 + 0.5 * (course % 2.0)
     block = np.floor(shifted) % 2.0
     rng = np.random.default_rng(SEED + 6)
-    tone = rng.uniform(-0.06, 0.05, (4, 2, 1)) + rng.uniform(-0.012, 0.012, (4, 2, 3))
+    tone = rng.uniform(-0.11, 0.06, (4, 2, 1)) + rng.uniform(-0.012, 0.012, (4, 2, 3))
     color = np.array([0.80, 0.755, 0.68]) + tone[course.astype(int), block.astype(int)]
     grain = 0.05 * _noise(size, 4, 6, SEED + 7) + 0.035 * _noise(size, 48, 2, SEED + 8)
     u = np.abs(shifted - np.round(shifted)) / 2.0
     v = np.abs(y * 4.0 - np.round(y * 4.0)) / 4.0
-    joint = np.clip(1.0 - np.minimum(u, v) / 0.006, 0.0, 1.0)
-    return _encode(color + grain[..., None] - 0.30 * joint[..., None])
+    joint = np.clip(1.0 - np.minimum(u, v) / 0.0095, 0.0, 1.0)
+    return _encode(color + grain[..., None] - 0.37 * joint[..., None])
 
 
 def limestone() -> Pixels:

@@ -54,7 +54,7 @@ def nave_vault() -> list[tuple[str, MeshData]]:
 
 def aisle_vault() -> list[tuple[str, MeshData]]:
     """One aisle bay: webs, diagonal and transverse ribs, a boss."""
-    phi = np.radians(np.linspace(-90.0, 90.0, 17))
+    phi = np.radians(np.linspace(-90.0, 90.0, 15))
     s, t = np.meshgrid(np.sin(phi), np.sin(phi), indexing="ij")
     height = AISLE_RISE * np.sqrt(np.clip(1.0 - np.minimum(np.abs(s), np.abs(t)) ** 2, 0.0, 1.0))
     points = np.stack([AISLE_HALF * s, height, BAY / 2 * t], axis=-1).reshape(-1, 3)
@@ -70,14 +70,14 @@ def aisle_vault() -> list[tuple[str, MeshData]]:
     shade = np.repeat((0.70 + 0.30 * away).reshape(-1, 1), 3, axis=1)
     web = shaded(points, np.concatenate([first, second]), colors=shade)
     ribs = []
-    arc = np.radians(np.linspace(-90.0, 90.0, 25))
+    arc = np.radians(np.linspace(-90.0, 90.0, 19))
     for side in (-1.0, 1.0):
         path = np.stack(
             [AISLE_HALF * np.sin(arc), AISLE_RISE * np.cos(arc), side * BAY / 2 * np.sin(arc)], 1
         )
-        ribs.append(tube(path * (0.99, 0.985, 0.99), 0.065, 8, caps=False))
+        ribs.append(tube(path * (0.99, 0.985, 0.99), 0.065, 6, caps=False))
     path = np.stack([AISLE_HALF * np.sin(arc), AISLE_RISE * np.cos(arc), 0.0 * arc - BAY / 2], 1)
-    ribs.append(tube(path * (0.99, 0.985, 1.0), 0.12, 8, caps=False))
+    ribs.append(tube(path * (0.99, 0.985, 1.0), 0.12, 6, caps=False))
     boss = lathe(
         [(0.0, -0.13), (0.05, -0.12), (0.10, -0.07), (0.13, -0.06), (0.17, 0.0), (0.15, 0.06)], 20
     )
