@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageGrab
 from typer.testing import CliRunner
 
 from treeline.cli import app
@@ -458,3 +459,37 @@ def test_a_mistake_in_a_real_process_is_one_line(tmp_path: Path) -> None:
     assert [line for line in stderr.splitlines() if "gone.glb" in line] == [
         stderr.strip().splitlines()[-1]
     ]
+
+
+def test_triangle_example_in_a_window(tmp_path: Path) -> None:
+    if not (shutil.which("Xvfb") and shutil.which("xauth")):
+        pytest.skip("a window needs a display: xvfb and xauth are not installed")
+    # -displayfd: the server picks a free display and says which.
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", "1", "-screen", "0", "1400x800x24"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        display = f":{server.stdout.readline().strip()}"
+        child = process("example", "triangle", env={**os.environ, "DISPLAY": display})
+        assert child.stderr is not None
+        assert "window is open" in child.stderr.readline()
+        deadline = time.monotonic() + 30
+        shown = np.zeros((800, 1400, 3), int)
+        while shown[640, 330, 0] < 100:  # the red corner
+            assert child.poll() is None and time.monotonic() < deadline, "nothing was drawn"
+            time.sleep(0.2)
+            shown = np.asarray(ImageGrab.grab(xdisplay=display)).astype(int)
+        assert shown[640, 330].argmax() == 0
+        assert shown[640, 950].argmax() == 1
+        assert shown[90, 640].argmax() == 2
+        child.send_signal(signal.SIGINT)
+        stdout, stderr = child.communicate(timeout=30)
+        assert child.returncode == 130, stderr
+        assert "Traceback" not in stderr
+    finally:
+        server.terminate()
+        server.wait(timeout=10)

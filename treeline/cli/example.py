@@ -1,14 +1,16 @@
 """`treeline example triangle`: the smallest whole path, in a window or into a file."""
 
 import os
+import signal
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from engine.gpu.errors import AdapterError
-from treeline.cli.console import emit_json
+from treeline.cli.console import emit_json, note
 from treeline.cli.options import Common, with_common
 from treeline.outputs import whole_file
 
@@ -34,7 +36,8 @@ def triangle(
         device = common.open_device()
         window = RenderCanvas(size=SIZE, title="Treeline: one triangle", update_mode="ondemand")
         plug_in(device, window, options)
-        loop.run()
+        note("a window is open: close it, or press Ctrl-C here", quiet=common.quiet)
+        show(loop)
         return
     from rendercanvas.offscreen import OffscreenRenderCanvas
 
@@ -46,3 +49,18 @@ def triangle(
     emit_json({"out": str(out), "width": SIZE[0], "height": SIZE[1]}, common.json)
     if not common.to_stdout:
         print(out)
+
+
+def show(loop: Any) -> None:
+    """Runs the window's loop until it is closed; Ctrl-C ends the command as everywhere."""
+    interrupted = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        interrupted.append(number)
+        loop.stop()
+
+    # The loop takes the signal over when it starts, and would end like a closed window.
+    loop.call_soon(signal.signal, signal.SIGINT, stop)
+    loop.run()
+    if interrupted:
+        raise typer.Exit(130)
