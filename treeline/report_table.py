@@ -63,28 +63,32 @@ def frame_table(report: dict[str, Any]) -> Table:
     return make_table("Passes", ("pass", f"{unit}, median", "p95", "% of frame"), rows)
 
 
-# Field of a ray row -> its column.
-RAY_COLUMNS = {
+# Field of a ray row -> what the terminal calls it.
+RAY_LINES = {
     "rays": "rays",
     "hits": "hits",
-    "real_time": "traverse ms",
+    "real_time": "traverse ms, median",
     "mrays_per_s": "Mrays/s",
-    "nodes_per_ray": "nodes",
-    "box_tests_per_ray": "box tests",
-    "triangle_tests_per_ray": "tri tests",
-    "any_hit_per_ray": "any-hit",
-    "nodes_p95": "nodes p95",
-    "stack_max": "stack",
+    "nodes_per_ray": "nodes a ray",
+    "nodes_p95": "nodes, 95th percentile",
+    "box_tests_per_ray": "box tests a ray",
+    "triangle_tests_per_ray": "triangle tests a ray",
+    "instance_hits_per_ray": "instances entered a ray",
+    "any_hit_per_ray": "any-hit calls a ray",
+    "stack_max": "deepest stack",
 }
 
 
 def ray_table(report: dict[str, Any]) -> Table:
+    """A column a ray type, so that it fits a narrow terminal."""
+    types = find(report, "ray/")
     rows = [
-        (row["name"].removeprefix("ray/"), *(number(row[field]) for field in RAY_COLUMNS))
-        for row in find(report, "ray/")
+        (label, *(number(row[field]) for row in types), types[0]["run"][field])
+        for field, label in RAY_LINES.items()
+        if types
     ]
-    title = "Rays (nodes, tests and any-hit calls a ray, from the counted run)"
-    return make_table(title, ("ray type", *RAY_COLUMNS.values()), rows)
+    names = (row["name"].removeprefix("ray/") for row in types)
+    return make_table("Rays", ("", *names, "run"), rows)
 
 
 def build_table(report: dict[str, Any]) -> Table:

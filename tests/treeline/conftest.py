@@ -160,7 +160,7 @@ def silent() -> Silent:
 @pytest.fixture
 def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any], Any]:
     """(report, measurement) of a fake frame of 50x20 pixels."""
-    from bvh.build import BuildStats
+    from bvh.build import BuildOptions, build_blas
     from treeline.measure import measure
     from treeline.report import Setting, make_report
 
@@ -182,21 +182,10 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
     )
     device = SimpleNamespace(info=info, timing_source="timestamp-query")
     options = SimpleNamespace(builder="sah", nodes="auto", leaf=2)
-    stats = BuildStats(
-        builder="sah",
-        triangles=12,
-        dropped_degenerate=0,
-        dropped_nonfinite=0,
-        blocks=6,
-        pairs=6,
-        nodes_fp16=3,
-        nodes_fp32=1,
-        bytes=4096,
-        fill=3.5,
-        depth=2,
-        sah=4.5,
-        build_ms=7.0,
-    )
+    none = np.zeros(1, np.uint32)
+    corners = np.eye(3, dtype=np.float32)[None]
+    real = build_blas(corners, none, none, np.array([True]), BuildOptions()).stats
+    stats = replace(real, triangles=12, bytes=4096, nodes_fp16=3, nodes_fp32=1, build_ms=7.0)
     bvh = SimpleNamespace(blas_names=("static",), blas_stats=(stats,))
     setting = Setting(scene, "box.glb", device, options, "static", "raster", 0)
     return make_report(setting, bvh, measurement), measurement
