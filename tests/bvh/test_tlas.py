@@ -65,6 +65,10 @@ def test_world_bounds_are_conservative_and_tight(rng: np.random.Generator) -> No
             assert (points.max(axis=0) <= box[1]).all()
         slack = max((ahead.min(axis=0) - box[0]).max(), (box[1] - ahead.max(axis=0)).max())
         assert slack < 1e-5 * np.abs(ahead).max() + 1e-5
+        # Room for the roundings of a ray that is carried into object space.
+        size = np.abs(forward[0, :, :3]) @ np.abs(bounds[0]).max(axis=0) + np.abs(forward[0, :, 3])
+        room = np.minimum(ahead.min(axis=0) - box[0], box[1] - ahead.max(axis=0))
+        assert (room >= 2.0**-23 * 0.9 * size).all()
 
 
 @pytest.mark.parametrize(
