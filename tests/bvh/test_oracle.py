@@ -129,6 +129,69 @@ def test_shared_edges_and_vertices_of_a_fan_have_one_owner():
             assert counts.tolist() == [1] * len(targets), (axis, step)
 
 
+def helper_verdict(corners, origin, direction):
+    """Hit or miss by the emulator helper's steps (contract ledger section 8, 1 to 7), in integers:
+    small integer input, so that the emitter's float32 is exact."""
+    size = [abs(c) for c in direction]
+    axis = 1 if size[0] < size[1] else 0
+    axis = 2 if size[2] > size[axis] else axis
+    order = {0: (1, 2, 0), 1: (2, 0, 1), 2: (0, 1, 2)}[axis]
+    dx, dy, dz = (direction[i] for i in order)
+    points, depth = [], []
+    for vertex in corners:
+        rx, ry, rz = (vertex[i] - origin[i] for i in order)
+        points.append((rx * dz - dx * rz, ry * dz - dy * rz))
+        depth.append(rz)
+    pairs = [(1, 2), (2, 0), (0, 1)]
+    edges = [points[s][0] * points[f][1] - points[s][1] * points[f][0] for f, s in pairs]
+    denominator = sum(edges) * dz
+    if (min(edges) < 0 < max(edges)) or denominator == 0:
+        return False
+    if sum(e * z for e, z in zip(edges, depth, strict=True)) * denominator < 0:
+        return False
+    for i, (first, second) in enumerate(pairs):
+        if edges[i] == 0:
+            a, b = points[first][1], points[second][1]
+            if a == b == 0:
+                excluded = points[i][1] > 0
+            else:
+                below = a < 0 or (a == 0 and b > 0)
+                excluded = below != (denominator > 0)
+            if excluded:
+                return False
+    return True
+
+
+def test_verdicts_on_exact_edges_and_vertices_are_the_helpers(rng):
+    on_edge = hits = 0
+    for _ in range(4000):
+        corners = rng.integers(-2, 3, (3, 3))
+        target = corners[0] if rng.random() < 0.3 else corners[0] + corners[1]
+        direction = rng.integers(-3, 4, 3)
+        if not direction.any():
+            continue
+        # Twice the size, so that the middle of an edge is an integer too.
+        corners, scale = 2 * corners, 2 if target is corners[0] else 1
+        origin = scale * target - 2 * direction
+        want = helper_verdict(corners.tolist(), origin.tolist(), direction.tolist())
+        got = crossing(corners, origin, direction)
+        ahead = got is not None and got[0] >= 0
+        assert ahead == want, (corners.tolist(), origin.tolist(), direction.tolist())
+        on_edge += 1
+        hits += want
+    assert 0.2 < hits / on_edge < 0.8
+
+
+def test_dominant_axis_prefers_x_then_y():
+    rows = [
+        ((1, 0, 0), 0), ((0, -1, 0), 1), ((0, 0, 1), 2), ((1, 1, 1), 0), ((1, -1, 0), 0),
+        ((0, 1, 1), 1), ((1, 0, 1), 0), ((-3, 2, 1), 0), ((1, 3, -2), 1), ((2, 3, 4), 2),
+        ((1, 3, 2), 1), ((3, 1, 2), 0),
+    ]  # fmt: skip
+    directions = np.array([d for d, _ in rows], np.float32).T
+    assert dominant_axis(directions).tolist() == [axis for _, axis in rows]
+
+
 def test_edge_value_that_float32_rounds_to_zero_keeps_its_side():
     # The line from (-4096, -4097) to (4097, 4098) passes the axis at about 1.2e-4: the float32
     # products of the edge value are both -16785408, the exact ones differ by one.

@@ -113,6 +113,17 @@ def test_secondary_rays_start_at_primary_hits_and_leave_them(built):
     assert (shadow["t_max"] < 1).all() and (shadow["t_max"] > 0.999).all()
 
 
+def test_secondary_rays_stay_on_the_side_that_was_seen(built):
+    # The floor's winding normal is +y; from below the rays leave downwards.
+    below = view(-3.0, 8.0, -0.35)
+    scene = built.scene(FLOOR)
+    for kind in ("mirror", "diffuse"):
+        made = raysets.make_rayset(kind, scene, below, 0.9, 24, 16)
+        assert len(made.rays) > 50
+        assert (made.rays["direction"][:, 1] < 0).all() and (made.rays["origin"][:, 1] < 0).all()
+        assert not (made.expected_t < np.inf).any()
+
+
 def test_the_seed_decides_the_random_kinds(built):
     for kind, depends in (("mirror", False), ("diffuse", True), ("shadow", True)):
         a, b, c = (make(kind, built, seed=s).rays for s in (1, 1, 2))
