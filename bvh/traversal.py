@@ -9,56 +9,25 @@ near-first (equal entry distances: lower slot first), any-hit in slot order. Not
 popped.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bvh import layout
+from bvh.box_children import order_children, read_children
 from bvh.candidates import read_candidates
 from bvh.instance_entry import enter_instances, passes_mask
 from bvh.ray_box import flush_components, intersect_boxes, invert_components
 from bvh.ray_triangle import AXIS_ORDER, dominant_axis, intersect_triangles
-from bvh.rays import MISS_ID, RayFlags, Rays, valid_rays
+from bvh.rays import MISS_ID, Rays, valid_rays
+from bvh.walk_options import WalkOptions
 from engine.gpu.errors import UserError
 
 U32 = NDArray[np.uint32]
 Index = NDArray[np.int64]
-Accept = Callable[[U32, U32, NDArray[np.float32], NDArray[np.float32]], NDArray[np.bool_]]
 
-COUNTERS = (
-    "nodes",
-    "box_tests",
-    "box_hits",
-    "triangle_tests",
-    "triangle_hits",
-    "instance_hits",
-    "any_hits",
-    "stack_max",
-)
-RESULTS: dict[str, tuple[Any, Any]] = {  # name -> (dtype, value of a miss)
-    "t": (np.float32, np.inf),
-    "u": (np.float32, 0),
-    "v": (np.float32, 0),
-    "object": (np.uint32, MISS_ID),
-    "primitive": (np.uint32, MISS_ID),
-    "instance": (np.uint32, MISS_ID),
-    "pointer": (np.uint32, MISS_ID),
-    "crossings": (np.uint32, 0),
-    "overflows": (np.uint32, 0),
-    "invalid": (np.bool_, False),
-}
 _POP = np.uint32(layout.INVALID_POINTER)  # "this ray has no node: take one from its stack"
-_NO_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
-_SLOT = np.arange(layout.BOX_WIDTH, dtype=np.int64)[:, None]
-# Word (FP32) or half (FP16) offset of child c, min/max, axis: both formats list
-# min.x min.y min.z max.x max.y max.z a child.
-_FP32_BOUNDS = layout.BOX_BOUNDS_WORD + np.arange(24)[:, None]
-_FP16_BOUNDS = 2 * layout.BOX_BOUNDS_WORD + np.arange(24)[:, None]
-_HALF_VALUES = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
-_NETWORK = ((0, 1), (2, 3), (0, 2), (1, 3), (1, 2))
 # [9 (vertex, component), 4 types * 3 axes]: word offsets of the rotated corners.
 _CORNERS = np.array(
     [
@@ -67,20 +36,6 @@ _CORNERS = np.array(
         for order in AXIS_ORDER
     ]
 ).T.copy()
-
-
-@dataclass(frozen=True, slots=True)
-class WalkOptions:
-    """What one trace call asks for; see `bvh.oracle.trace`."""
-
-    any_hit: bool
-    count_all: bool
-    mask: int
-    flags: RayFlags
-    accept: Accept | None
-    sort: bool
-    stack_limit: int
-    step_limit: int
 
 
 class Walk:
@@ -96,7 +51,7 @@ class Walk:
     ) -> None:
         n = len(rays)
         self.words, self.options, self.out, self.counters = words, options, out, counters
-        self.floats, self.halves = words.view(np.float32), words.view(np.uint16)
+        self.floats = words.view(np.float32)
         self.world_origin = np.ascontiguousarray(rays["origin"].T)
         self.world_direction = flush_components(np.ascontiguousarray(rays["direction"].T))
         self.t_min = np.ascontiguousarray(rays["t_min"])
@@ -172,14 +127,9 @@ class Walk:
         return address
 
     def _step_boxes(self, lanes: Index, address: Index, half: bool) -> None:
-        m = lanes.size
-        child = self.words.take(address + _SLOT)
-        if half:
-            bounds = _HALF_VALUES.take(self.halves.take(2 * address + _FP16_BOUNDS))
-        else:
-            bounds = self.floats.take(address + _FP32_BOUNDS)
+        child, bounds = read_children(self.words, address, half)
         entry, hit = intersect_boxes(
-            bounds.reshape(layout.BOX_WIDTH, 2, 3, m),
+            bounds,
             self.origin.take(lanes, 1),
             self.inverse.take(lanes, 1),
             self.t_min.take(lanes),
@@ -191,20 +141,7 @@ class Walk:
         self.counters["nodes"][lanes] += np.uint32(1)
         self.counters["box_tests"][lanes] += valid.sum(0, dtype=np.uint32)
         self.counters["box_hits"][lanes] += count.astype(np.uint32)
-        if self.options.sort:
-            # Distances are >= 0, so their bits order like the numbers; adding +0 removes -0.
-            key = (entry + np.float32(0)).view(np.uint32).astype(np.uint64)
-            key <<= np.uint64(2)
-            key |= _SLOT.astype(np.uint64)
-        else:
-            key = np.broadcast_to(_SLOT.astype(np.uint64), (layout.BOX_WIDTH, m))
-        key = np.where(hit, key, _NO_KEY)
-        for low, high in _NETWORK:
-            smaller = np.minimum(key[low], key[high])
-            np.maximum(key[low], key[high], out=key[high])
-            key[low] = smaller
-        slot = (key & np.uint64(3)).astype(np.int64)
-        order = child.reshape(-1).take(slot * m + np.arange(m))
+        order = order_children(child, entry, hit, self.options.sort)
         self.pointer[lanes] = np.where(count > 0, order[0], _POP)
         self._push(lanes, order, count)
 
