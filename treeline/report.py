@@ -6,12 +6,8 @@ over frames and `real_time_p95` its 95th percentile. `run` says for each number 
 it: "timed", "counted", "build", "host" or "model". A number that does not exist is null.
 """
 
-import datetime
-import math
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -19,23 +15,9 @@ import numpy as np
 
 from treeline.cost_model import is_traversal_of, predict_frame
 from treeline.measure import Measurement, SizeRun, median, p95
-from treeline.version import commit, version
+from treeline.report_context import Setting, make_context, plain
 
-SCHEMA = 1
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What was asked for, next to the measurement."""
-
-    scene: Any  # engine.scene.scene.Scene, as loaded
-    scene_path: str
-    device: Any  # engine.gpu.device.Device
-    options: Any  # bvh.build.BuildOptions
-    group: str
-    gbuffer: str
-    seed: int
 
 
 def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[str, Any]:
@@ -49,65 +31,6 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
         model_row(measurement),
     ]
     return {"context": make_context(setting, measurement), "benchmarks": [plain(r) for r in rows]}
-
-
-def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
-    """Where the numbers come from: this program, the adapter, the scene, what was asked for."""
-    timed = measurement.main
-    context = structure_context(
-        setting.scene, setting.scene_path, setting.device, setting.options, setting.group
-    )
-    return context | plain(
-        {
-            "width": timed.width,
-            "height": timed.height,
-            "seed": setting.seed,
-            "gbuffer": setting.gbuffer,
-            "frames": len(timed.frames),
-            "warmup": timed.warmup,
-            "result_hash": timed.result_hash,
-            "valid": measurement.valid,
-        }
-    )
-
-
-def structure_context(
-    scene: Any, scene_name: str, device: Any, options: Any, group: str
-) -> dict[str, Any]:
-    """The part of a context that has nothing to do with pictures."""
-    light = scene.light
-    return plain(
-        {
-            "schema": SCHEMA,
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "version": version(),
-            "commit": commit(),
-            "adapter": device.info.adapter,
-            "adapter_type": device.info.adapter_type,
-            "backend": device.info.backend,
-            "driver": device.info.driver,
-            "timing_source": device.timing_source,
-            "scene": scene_name,
-            "scene_sha256": scene.sha256,
-            "triangles": scene.triangle_count,
-            "builder": options.builder,
-            "nodes": options.nodes,
-            "leaf": options.leaf,
-            "group": group,
-            "light": {
-                "source": scene.light_source,
-                "center": light.center,
-                "half_u": light.half_u,
-                "half_v": light.half_v,
-                "radiance": light.radiance,
-            },
-            "camera": {"source": scene.camera_source, "transform": scene.camera.transform},
-            "notes": scene.notes,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "num_cpus": os.cpu_count() or 0,
-        }
-    )
 
 
 def frame_rows(timed: SizeRun) -> list[Row]:
@@ -307,18 +230,3 @@ def ratio(count: float | None, of: float | None) -> float | None:
 
 def is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float | bool | np.generic) or value is None
-
-
-def plain(value: Any) -> Any:
-    """The value in JSON's types; a number that is not finite becomes null."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -1,12 +1,79 @@
-"""A made-up measurement whose every number is known, for tests of what is made of it."""
+"""Commands to run, and a made-up measurement whose every number is known.
 
+The measurement is for tests of what reports make of it; commands run on the real thing.
+"""
+
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
+from treeline.cli import app
+
+BOX = """o box
+v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\nv -1 2 -1\nv 1 2 -1\nv 1 2 1\nv -1 2 1
+f 1 3 2\nf 1 4 3\nf 5 6 7\nf 5 7 8\nf 1 2 6\nf 1 6 5\nf 2 3 7\nf 2 7 6\nf 3 4 8\nf 3 8 7\nf 4 1 5
+f 4 5 8
+"""
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    """A scene of 12 triangles."""
+    path = tmp_path / "box.obj"
+    path.write_text(BOX)
+    return path
+
+
+@pytest.fixture
+def run() -> Callable[..., Any]:
+    """Runs a command in this process; a bug keeps its traceback."""
+
+    def invoke(*words: object) -> Any:
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception  # a bug, not a user's mistake
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def one_line() -> Callable[[Any, int], str]:
+    """The error of a command that failed as it should: one line, nothing on stdout."""
+
+    def error_of(result: Any, exit_code: int) -> str:
+        assert result.exit_code == exit_code, result.output
+        assert result.stdout == ""
+        lines = [line for line in result.stderr.splitlines() if line.startswith("treeline: error:")]
+        assert len(lines) == 1 and "Traceback" not in result.stderr
+        return lines[0]
+
+    return error_of
+
+
+@pytest.fixture
+def process() -> Callable[..., subprocess.Popen[str]]:
+    """Starts a command as a process of its own."""
+
+    def start(*words: object, **options: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", "from treeline.cli import main; main()", *map(str, words)],
+            cwd=Path(__file__).resolve().parents[2],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    return start
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +229,8 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
     """(report, measurement) of a fake frame of 50x20 pixels."""
     from bvh.build import BuildOptions, build_blas
     from treeline.measure import measure
-    from treeline.report import Setting, make_report
+    from treeline.report import make_report
+    from treeline.report_context import Setting
 
     measurement = measure(fake_frame, 50, 20, 4, 1, silent)
     light = SimpleNamespace(

@@ -1,71 +1,19 @@
-"""The commands: what they print where, what they leave behind, and how they end."""
+"""The commands: what they print where and what they leave behind."""
 
 import json
-import os
 import re
-import shutil
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageGrab
-from typer.testing import CliRunner
+from PIL import Image
 
-from treeline.cli import app
-
-BOX = """o box
-v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\nv -1 2 -1\nv 1 2 -1\nv 1 2 1\nv -1 2 1
-f 1 3 2\nf 1 4 3\nf 5 6 7\nf 5 7 8\nf 1 2 6\nf 1 6 5\nf 2 3 7\nf 2 7 6\nf 3 4 8\nf 3 8 7\nf 4 1 5
-f 4 5 8
-"""
 Run = Callable[..., Any]
-
-
-@pytest.fixture
-def box(tmp_path: Path) -> Path:
-    path = tmp_path / "box.obj"
-    path.write_text(BOX)
-    return path
-
-
-@pytest.fixture
-def run() -> Run:
-    def invoke(*words: object) -> Any:
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception  # a bug, not a user's mistake
-        return result
-
-    return invoke
-
-
-def one_line(result: Any, exit_code: int) -> str:
-    """The error of a command that failed as it should: one line, nothing on stdout."""
-    assert result.exit_code == exit_code, result.output
-    assert result.stdout == ""
-    lines = [line for line in result.stderr.splitlines() if line.startswith("treeline: error:")]
-    assert len(lines) == 1 and "Traceback" not in result.stderr
-    return lines[0]
-
-
-def process(*words: object, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", "from treeline.cli import main; main()", *map(str, words)],
-        cwd=Path(__file__).resolve().parents[2],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
-# ---- what works ------------------------------------------------------------------------------
+OneLine = Callable[[Any, int], str]
+Process = Callable[..., "subprocess.Popen[str]"]
 
 
 def test_version_names_the_commit(run: Run) -> None:
@@ -181,7 +129,7 @@ def test_json_goes_to_a_file_too(run: Run, box: Path, tmp_path: Path) -> None:
     assert "TLAS" in result.stdout
 
 
-def test_rays_and_bench(run: Run, box: Path, tmp_path: Path) -> None:
+def test_rays_and_bench(run: Run, box: Path, tmp_path: Path, one_line: OneLine) -> None:
     files = []
     for kind in ("primary", "shadow"):
         files += ["--rays", tmp_path / f"{kind}.npz"]
@@ -197,7 +145,7 @@ def test_rays_and_bench(run: Run, box: Path, tmp_path: Path) -> None:
     assert rows["trace/primary/sorted"]["iterations"] == 2
     # The same bytes of rays under another name belong to another scene.
     other = tmp_path / "other.obj"
-    other.write_text(BOX.replace("v 1 2 1", "v 1 2 1.5"))
+    other.write_text(box.read_text().replace("v 1 2 1", "v 1 2 1.5"))
     assert "another scene" in one_line(run("bench", "trace", "--scene", other, *files), 2)
 
 
@@ -209,7 +157,7 @@ def test_bench_notices_wrong_hits(run: Run, box: Path, tmp_path: Path) -> None:
     rayset = load(file)
     # A structure that misses a triangle of the scene it was made for.
     smaller = tmp_path / "box.obj"
-    smaller.write_text(BOX.replace("f 5 6 7\n", ""))
+    smaller.write_text(box.read_text().replace("f 5 6 7\n", ""))
     rayset = type(rayset)(
         **{
             **{name: getattr(rayset, name) for name in type(rayset).__dataclass_fields__},
@@ -261,235 +209,3 @@ def test_triangle_example(run: Run, tmp_path: Path) -> None:
     assert pixels[0, 0].max() < 60
     source = Path(__file__).resolve().parents[2] / "treeline" / "triangle.py"
     assert len(source.read_text().splitlines()) < 80
-
-
-# ---- what a user may get wrong ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("text.glb", b"this is no scene", "text.glb"),
-        ("half.glb", b"glTF\x02\x00\x00\x00\xff\x00\x00\x00", "half.glb"),
-        ("empty.obj", b"", "empty.obj"),
-        ("points.obj", b"v 0 0 0\nv 1 0 0\n", "points.obj"),
-        ("nan.obj", b"v nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "nan.obj"),
-        ("range.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "range.obj"),
-        ("scene.xyz", b"0 0 0", "xyz"),
-    ],
-)
-def test_bad_scene_files(run: Run, tmp_path: Path, name: str, content: bytes, told: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    assert told in one_line(run("inspect", "--scene", path), 2)
-
-
-def test_missing_files(run: Run, tmp_path: Path) -> None:
-    missing = tmp_path / "nowhere.glb"
-    assert "nowhere.glb" in one_line(run("render", "--scene", missing, "--out", "x.png"), 2)
-    assert "no.npz" in one_line(run("validate", "--bvh", tmp_path / "no.npz"), 2)
-    assert "no.npz" in one_line(run("bench", "trace", "--rays", tmp_path / "no.npz"), 2)
-    assert tmp_path.name in one_line(run("inspect", "--scene", tmp_path), 2)
-
-
-def test_nan_triangles_are_skipped_counted_and_told(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "some.obj"
-    path.write_text(BOX + "v nan 0 0\nf 1 2 9\n")
-    result = run("inspect", "--scene", path, "--json", "-")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["blas"][0]["primitives"] == 12
-    assert re.search(r"\b1\b.*triangle", result.stderr)
-
-
-def test_degenerate_triangles_are_counted(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "thin.obj"
-    path.write_text(BOX + "f 1 1 2\n")
-    blas = json.loads(run("inspect", "--scene", path, "--json", "-").stdout)["blas"][0]
-    assert (blas["primitives"], blas["dropped_degenerate"]) == (12, 1)
-
-
-@pytest.mark.parametrize("size", ["0x0", "0x10", "640", "axb", "-3x4", "10x", "1e3x10"])
-def test_bad_sizes(run: Run, box: Path, tmp_path: Path, size: str) -> None:
-    for words in (("render", "--out", tmp_path / "f.png"), ("report", "--out", tmp_path / "out")):
-        assert size in one_line(run(*words, "--scene", box, f"--size={size}"), 2)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
-
-
-def test_a_picture_beyond_the_limits(run: Run, box: Path, tmp_path: Path) -> None:
-    words = ("render", "--scene", box, "--size", "900000x900000", "--out", tmp_path / "f.png")
-    assert re.search(r"900000x900000.*\d", one_line(run(*words), 2))
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["render", "--nodes", "fp8", "--out", "f.png"],
-        ["render", "--leaf", "3", "--out", "f.png"],
-        ["render", "--no-such-option", "--out", "f.png"],
-        ["render"],
-        ["report", "--frames", "0", "--out", "x"],
-        ["rays", "--kind", "glossy", "--out", "f.npz"],
-        ["no-such-command"],
-    ],
-)
-def test_wrong_usage_is_exit_2(run: Run, words: list[str]) -> None:
-    result = run(*words)
-    assert result.exit_code == 2 and "Traceback" not in result.output
-
-
-def test_wrong_values_are_one_line(run: Run, box: Path, tmp_path: Path) -> None:
-    png, scene = tmp_path / "f.png", ("--scene", box)
-    assert "magic" in one_line(run("inspect", *scene, "--builder", "magic"), 2)
-    assert "smell" in one_line(run("render", *scene, "--aov", "smell", "--out", png), 2)
-    assert "f.jpg" in one_line(run("render", *scene, "--out", tmp_path / "f.jpg"), 2)
-    assert "f.bin" in one_line(run("build", *scene, "--out", tmp_path / "f.bin"), 2)
-    for light in ("1,2,3", "a,b,c,d", "0,0,0,0", "0,0,0,-1", "nan,0,0,1"):
-        assert light in one_line(run("inspect", *scene, "--light", light), 2)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
-
-
-def test_an_unknown_adapter_is_exit_3(run: Run, box: Path, tmp_path: Path) -> None:
-    for words in (
-        ("render", "--out", tmp_path / "f.png"),
-        ("report", "--out", tmp_path / "out"),
-        ("doctor",),
-        ("example", "triangle", "--out", tmp_path / "f.png"),
-    ):
-        result = run(*words, "--scene", box, "--adapter", "Voodoo 3")
-        assert result.exit_code == 3 and "Voodoo 3" in result.stderr
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
-
-
-def test_a_window_without_a_display_is_exit_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DISPLAY", raising=False)
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    assert "no display" in one_line(run("example", "triangle"), 3)
-
-
-def test_unwritable_places(run: Run, box: Path, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("old")
-    scene = ("--scene", box, "--size", "16x16")
-    for words in (
-        ("render", *scene, "--out", file / "f.png"),
-        ("render", *scene, "--out", "/proc/f.png"),
-        ("report", *scene, "--frames", 1, "--out", file),
-        ("report", *scene, "--frames", 1, "--out", file / "out"),
-        ("rays", *scene, "--kind", "primary", "--out", file / "f.npz"),
-        ("build", "--scene", box, "--out", file / "f.npz"),
-        ("inspect", "--scene", box, "--json", file / "f.json"),
-    ):
-        assert "cannot write" in one_line(run(*words), 2)
-    assert file.read_text() == "old"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj", "file"]
-
-
-def test_damaged_and_foreign_files(run: Run, box: Path, tmp_path: Path) -> None:
-    good = tmp_path / "good.npz"
-    run("build", "--scene", box, "--out", good)
-    rays = tmp_path / "rays.npz"
-    run("rays", "--scene", box, "--size", "8x8", "--kind", "primary", "--out", rays)
-    foreign = tmp_path / "foreign.npz"
-    np.savez(foreign, words=np.zeros(4, np.uint32))
-    pickled = tmp_path / "pickled.npz"
-    np.savez(pickled, words=np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    half = tmp_path / "half.npz"
-    half.write_bytes(good.read_bytes()[: good.stat().st_size // 2])
-    text = tmp_path / "text.npz"
-    text.write_text("hello")
-    for path in (foreign, pickled, half, text, rays):
-        assert path.name in one_line(run("validate", "--bvh", path), 2)
-        assert path.name in one_line(run("inspect", "--bvh", path), 2)
-    half.write_bytes(rays.read_bytes()[: rays.stat().st_size // 2])
-    for path in (foreign, pickled, half, text, good):
-        assert path.name in one_line(run("bench", "trace", "--scene", box, "--rays", path), 2)
-
-
-def test_validate_names_the_bad_node(run: Run, box: Path, tmp_path: Path) -> None:
-    from bvh.container import load, save
-
-    file = tmp_path / "box.npz"
-    run("build", "--scene", box, "--out", file)
-    bvh = load(file)
-    root = int(bvh.blas_bases[0]) // 4 + 32
-    bvh.words[root] = (int(bvh.words[root]) + (1 << 12)) & 0xFFFFFFFF  # child 0 points far away
-    save(file, bvh)
-    result = run("validate", "--bvh", file)
-    assert result.exit_code == 1
-    assert "byte" in result.stdout and f"{bvh.words[root]:08x}" in result.stdout
-    faults = json.loads(run("validate", "--bvh", file, "--json", "-").stdout)["faults"]
-    assert faults[0]["byte_offset"] >= int(bvh.blas_bases[0])
-
-
-# ---- Ctrl-C, pipes, colour -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_report_leaves_nothing(
-    box: Path, tmp_path: Path, number: signal.Signals, code: int
-) -> None:
-    out = tmp_path / "out"
-    child = process(
-        *("report", "--scene", box, "--size", "64x64", "--frames", 100000, "--out", out)
-    )
-    assert child.stderr is not None
-    for line in child.stderr:
-        if "timing" in line:
-            break
-    time.sleep(0.5)
-    child.send_signal(number)
-    stdout, stderr = child.communicate(timeout=30)
-    assert child.returncode == code
-    assert stdout == "" and "Traceback" not in stderr
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
-
-
-def test_plain_text_where_nobody_looks(box: Path) -> None:
-    child = process("inspect", "--scene", box, env={**os.environ, "NO_COLOR": "1"})
-    stdout, stderr = child.communicate(timeout=50)
-    assert child.returncode == 0
-    assert "\x1b" not in stdout + stderr
-
-
-def test_a_mistake_in_a_real_process_is_one_line(tmp_path: Path) -> None:
-    child = process("inspect", "--scene", tmp_path / "gone.glb")
-    stdout, stderr = child.communicate(timeout=50)
-    assert child.returncode == 2
-    assert stdout == ""
-    assert [line for line in stderr.splitlines() if "gone.glb" in line] == [
-        stderr.strip().splitlines()[-1]
-    ]
-
-
-def test_triangle_example_in_a_window(tmp_path: Path) -> None:
-    if not (shutil.which("Xvfb") and shutil.which("xauth")):
-        pytest.skip("a window needs a display: xvfb and xauth are not installed")
-    # -displayfd: the server picks a free display and says which.
-    server = subprocess.Popen(
-        ["Xvfb", "-displayfd", "1", "-screen", "0", "1400x800x24"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        display = f":{server.stdout.readline().strip()}"
-        child = process("example", "triangle", env={**os.environ, "DISPLAY": display})
-        assert child.stderr is not None
-        assert "window is open" in child.stderr.readline()
-        deadline = time.monotonic() + 30
-        shown = np.zeros((800, 1400, 3), int)
-        while shown[640, 330, 0] < 100:  # the red corner
-            assert child.poll() is None and time.monotonic() < deadline, "nothing was drawn"
-            time.sleep(0.2)
-            shown = np.asarray(ImageGrab.grab(xdisplay=display)).astype(int)
-        assert shown[640, 330].argmax() == 0
-        assert shown[640, 950].argmax() == 1
-        assert shown[90, 640].argmax() == 2
-        child.send_signal(signal.SIGINT)
-        stdout, stderr = child.communicate(timeout=30)
-        assert child.returncode == 130, stderr
-        assert "Traceback" not in stderr
-    finally:
-        server.terminate()
-        server.wait(timeout=10)

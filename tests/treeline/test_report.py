@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from treeline.report import plain, ratio
+from treeline.report import ratio
+from treeline.report_context import plain
 from treeline.report_csv import COLUMNS, report_csv
 from treeline.report_html import report_html
 from treeline.report_table import report_tables, timing_label
@@ -221,3 +223,21 @@ def test_long_tables_are_folded_not_cut(document: Document) -> None:
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(report_tables(report))
     assert "and 31 more" in console.export_text()
+
+
+def test_an_adapter_without_timestamps(fake_frame: Any, silent: Any, document: Document) -> None:
+    from treeline.measure import measure
+    from treeline.report import frame_rows, model_row, object_rows, ray_rows
+
+    class Untimed(fake_frame):
+        def run(self, frame_index: int = 0) -> Any:
+            stats = super().run(frame_index)
+            passes = dict.fromkeys(stats.passes, np.nan)
+            return replace(stats, passes=passes, frame_total_ms=np.nan, frame_gaps_ms=np.nan)
+
+    measurement = measure(Untimed, 50, 20, 2, 1, silent)
+    rows = [*frame_rows(measurement.main), *ray_rows(measurement), *object_rows(measurement)]
+    for r in plain([*rows, model_row(measurement)]):
+        json.dumps(r, allow_nan=False)
+        if not r["name"].startswith("model/"):
+            assert r["real_time"] is None, r["name"]

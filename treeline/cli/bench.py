@@ -25,7 +25,7 @@ def trace(
     from bvh.raysets import load
     from treeline import structures
     from treeline.bench_trace import bench, trace_row
-    from treeline.report import plain, structure_context
+    from treeline.report_context import plain, structure_context
     from treeline.report_table import make_table, number, timing_label
 
     loaded = [(path.stem, load(path)) for path in rays]

@@ -17,7 +17,7 @@ def build(common: Common, out: Annotated[Path, typer.Option(help="The .npz to wr
     """Build the scene's structures and save them."""
     from bvh.container import save
     from passes.prepare import prepare
-    from treeline.report import plain
+    from treeline.report_context import plain
     from treeline.report_table import make_table, number
 
     check_npz(out)

@@ -21,7 +21,7 @@ def inspect(
     """Show nodes by kind, bytes, fill, depth, overlap and SAH of every BLAS, and the TLAS."""
     from bvh.describe import describe
     from treeline import structures
-    from treeline.report import plain
+    from treeline.report_context import plain
 
     with steps(common.quiet) as progress:
         progress.begin("reading" if bvh else "loading and building")

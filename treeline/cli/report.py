@@ -40,7 +40,8 @@ def report(
     from passes.prepare import prepare
     from treeline.measure import MeasuredFrame, measure
     from treeline.pictures import save_png
-    from treeline.report import Setting, make_report
+    from treeline.report import make_report
+    from treeline.report_context import Setting
     from treeline.report_csv import report_csv
     from treeline.report_html import report_html
     from treeline.report_table import report_tables

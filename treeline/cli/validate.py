@@ -22,7 +22,7 @@ def validate(
     """Check every node of a structure; exit code 1 names the first bad one."""
     from bvh.validate import validate as find_faults
     from treeline import structures
-    from treeline.report import plain
+    from treeline.report_context import plain
 
     with steps(common.quiet) as progress:
         progress.begin("reading" if bvh else "loading and building")

@@ -1,0 +1,176 @@
+"""What a user may get wrong: one clear line, the right exit code, nothing half-written."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Run = Callable[..., Any]
+OneLine = Callable[[Any, int], str]
+Process = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("text.glb", b"this is no scene", "text.glb"),
+        ("half.glb", b"glTF\x02\x00\x00\x00\xff\x00\x00\x00", "half.glb"),
+        ("empty.obj", b"", "empty.obj"),
+        ("points.obj", b"v 0 0 0\nv 1 0 0\n", "points.obj"),
+        ("nan.obj", b"v nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "nan.obj"),
+        ("range.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "range.obj"),
+        ("scene.xyz", b"0 0 0", "xyz"),
+    ],
+)
+def test_bad_scene_files(
+    run: Run, tmp_path: Path, name: str, content: bytes, told: str, one_line: OneLine
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert told in one_line(run("inspect", "--scene", path), 2)
+
+
+def test_missing_files(run: Run, tmp_path: Path, one_line: OneLine) -> None:
+    missing = tmp_path / "nowhere.glb"
+    assert "nowhere.glb" in one_line(run("render", "--scene", missing, "--out", "x.png"), 2)
+    assert "no.npz" in one_line(run("validate", "--bvh", tmp_path / "no.npz"), 2)
+    assert "no.npz" in one_line(run("bench", "trace", "--rays", tmp_path / "no.npz"), 2)
+    assert tmp_path.name in one_line(run("inspect", "--scene", tmp_path), 2)
+
+
+def test_nan_triangles_are_skipped_counted_and_told(run: Run, box: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.obj"
+    path.write_text(box.read_text() + "v nan 0 0\nf 1 2 9\n")
+    result = run("inspect", "--scene", path, "--json", "-")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["blas"][0]["primitives"] == 12
+    assert re.search(r"\b1\b.*triangle", result.stderr)
+
+
+def test_degenerate_triangles_are_counted(run: Run, box: Path, tmp_path: Path) -> None:
+    path = tmp_path / "thin.obj"
+    path.write_text(box.read_text() + "f 1 1 2\n")
+    blas = json.loads(run("inspect", "--scene", path, "--json", "-").stdout)["blas"][0]
+    assert (blas["primitives"], blas["dropped_degenerate"]) == (12, 1)
+
+
+@pytest.mark.parametrize("size", ["0x0", "0x10", "640", "axb", "-3x4", "10x", "1e3x10"])
+def test_bad_sizes(run: Run, box: Path, tmp_path: Path, size: str, one_line: OneLine) -> None:
+    for words in (("render", "--out", tmp_path / "f.png"), ("report", "--out", tmp_path / "out")):
+        assert size in one_line(run(*words, "--scene", box, f"--size={size}"), 2)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
+
+
+def test_a_picture_beyond_the_limits(
+    run: Run, box: Path, tmp_path: Path, one_line: OneLine
+) -> None:
+    words = ("render", "--scene", box, "--size", "900000x900000", "--out", tmp_path / "f.png")
+    assert re.search(r"900000x900000.*\d", one_line(run(*words), 2))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["render", "--nodes", "fp8", "--out", "f.png"],
+        ["render", "--leaf", "3", "--out", "f.png"],
+        ["render", "--no-such-option", "--out", "f.png"],
+        ["render"],
+        ["report", "--frames", "0", "--out", "x"],
+        ["rays", "--kind", "glossy", "--out", "f.npz"],
+        ["no-such-command"],
+    ],
+)
+def test_wrong_usage_is_exit_2(run: Run, words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == 2 and "Traceback" not in result.output
+
+
+def test_wrong_values_are_one_line(run: Run, box: Path, tmp_path: Path, one_line: OneLine) -> None:
+    png, scene = tmp_path / "f.png", ("--scene", box)
+    assert "magic" in one_line(run("inspect", *scene, "--builder", "magic"), 2)
+    assert "smell" in one_line(run("render", *scene, "--aov", "smell", "--out", png), 2)
+    assert "f.jpg" in one_line(run("render", *scene, "--out", tmp_path / "f.jpg"), 2)
+    assert "f.bin" in one_line(run("build", *scene, "--out", tmp_path / "f.bin"), 2)
+    for light in ("1,2,3", "a,b,c,d", "0,0,0,0", "0,0,0,-1", "nan,0,0,1"):
+        assert light in one_line(run("inspect", *scene, "--light", light), 2)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
+
+
+def test_an_unknown_adapter_is_exit_3(run: Run, box: Path, tmp_path: Path) -> None:
+    for words in (
+        ("render", "--out", tmp_path / "f.png"),
+        ("report", "--out", tmp_path / "out"),
+        ("doctor",),
+        ("example", "triangle", "--out", tmp_path / "f.png"),
+    ):
+        result = run(*words, "--scene", box, "--adapter", "Voodoo 3")
+        assert result.exit_code == 3 and "Voodoo 3" in result.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
+
+
+def test_a_window_without_a_display_is_exit_3(
+    run: Run, monkeypatch: pytest.MonkeyPatch, one_line: OneLine
+) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert "no display" in one_line(run("example", "triangle"), 3)
+
+
+def test_unwritable_places(run: Run, box: Path, tmp_path: Path, one_line: OneLine) -> None:
+    file = tmp_path / "file"
+    file.write_text("old")
+    scene = ("--scene", box, "--size", "16x16")
+    for words in (
+        ("render", *scene, "--out", file / "f.png"),
+        ("render", *scene, "--out", "/proc/f.png"),
+        ("report", *scene, "--frames", 1, "--out", file),
+        ("report", *scene, "--frames", 1, "--out", file / "out"),
+        ("rays", *scene, "--kind", "primary", "--out", file / "f.npz"),
+        ("build", "--scene", box, "--out", file / "f.npz"),
+        ("inspect", "--scene", box, "--json", file / "f.json"),
+    ):
+        assert "cannot write" in one_line(run(*words), 2)
+    assert file.read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj", "file"]
+
+
+def test_damaged_and_foreign_files(run: Run, box: Path, tmp_path: Path, one_line: OneLine) -> None:
+    good = tmp_path / "good.npz"
+    run("build", "--scene", box, "--out", good)
+    rays = tmp_path / "rays.npz"
+    run("rays", "--scene", box, "--size", "8x8", "--kind", "primary", "--out", rays)
+    foreign = tmp_path / "foreign.npz"
+    np.savez(foreign, words=np.zeros(4, np.uint32))
+    pickled = tmp_path / "pickled.npz"
+    np.savez(pickled, words=np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    half = tmp_path / "half.npz"
+    half.write_bytes(good.read_bytes()[: good.stat().st_size // 2])
+    text = tmp_path / "text.npz"
+    text.write_text("hello")
+    for path in (foreign, pickled, half, text, rays):
+        assert path.name in one_line(run("validate", "--bvh", path), 2)
+        assert path.name in one_line(run("inspect", "--bvh", path), 2)
+    half.write_bytes(rays.read_bytes()[: rays.stat().st_size // 2])
+    for path in (foreign, pickled, half, text, good):
+        assert path.name in one_line(run("bench", "trace", "--scene", box, "--rays", path), 2)
+
+
+def test_validate_names_the_bad_node(run: Run, box: Path, tmp_path: Path) -> None:
+    from bvh.container import load, save
+
+    file = tmp_path / "box.npz"
+    run("build", "--scene", box, "--out", file)
+    bvh = load(file)
+    root = int(bvh.blas_bases[0]) // 4 + 32
+    bvh.words[root] = (int(bvh.words[root]) + (1 << 12)) & 0xFFFFFFFF  # child 0 points far away
+    save(file, bvh)
+    result = run("validate", "--bvh", file)
+    assert result.exit_code == 1
+    assert "byte" in result.stdout and f"{bvh.words[root]:08x}" in result.stdout
+    faults = json.loads(run("validate", "--bvh", file, "--json", "-").stdout)["faults"]
+    assert faults[0]["byte_offset"] >= int(bvh.blas_bases[0])

@@ -1,0 +1,102 @@
+"""Where a report's numbers come from: this program, the adapter, the scene, what was asked for."""
+
+import datetime
+import math
+import os
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treeline.measure import Measurement
+from treeline.version import commit, version
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What was asked for, next to the measurement."""
+
+    scene: Any  # engine.scene.scene.Scene, as loaded
+    scene_path: str
+    device: Any  # engine.gpu.device.Device
+    options: Any  # bvh.build.BuildOptions
+    group: str
+    gbuffer: str
+    seed: int
+
+
+def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
+    """The context of a report."""
+    timed = measurement.main
+    context = structure_context(
+        setting.scene, setting.scene_path, setting.device, setting.options, setting.group
+    )
+    return context | plain(
+        {
+            "width": timed.width,
+            "height": timed.height,
+            "seed": setting.seed,
+            "gbuffer": setting.gbuffer,
+            "frames": len(timed.frames),
+            "warmup": timed.warmup,
+            "result_hash": timed.result_hash,
+            "valid": measurement.valid,
+        }
+    )
+
+
+def structure_context(
+    scene: Any, scene_name: str, device: Any, options: Any, group: str
+) -> dict[str, Any]:
+    """The part of a context that has nothing to do with pictures."""
+    light = scene.light
+    return plain(
+        {
+            "schema": SCHEMA,
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "version": version(),
+            "commit": commit(),
+            "adapter": device.info.adapter,
+            "adapter_type": device.info.adapter_type,
+            "backend": device.info.backend,
+            "driver": device.info.driver,
+            "timing_source": device.timing_source,
+            "scene": scene_name,
+            "scene_sha256": scene.sha256,
+            "triangles": scene.triangle_count,
+            "builder": options.builder,
+            "nodes": options.nodes,
+            "leaf": options.leaf,
+            "group": group,
+            "light": {
+                "source": scene.light_source,
+                "center": light.center,
+                "half_u": light.half_u,
+                "half_v": light.half_v,
+                "radiance": light.radiance,
+            },
+            "camera": {"source": scene.camera_source, "transform": scene.camera.transform},
+            "notes": scene.notes,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "num_cpus": os.cpu_count() or 0,
+        }
+    )
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's types; a number that is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
