@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from bvh.gpu.trace_rays import STACK_SIZES
+
 GBUFFERS = ("raster", "rays")
 
 
@@ -9,7 +11,8 @@ GBUFFERS = ("raster", "rays")
 class FrameOptions:
     """`width` and `height` in pixels. `roughness_cutoff`: smoother surfaces send a reflection
     ray. `count` builds counted pipelines: their counts are true, their times are not.
-    `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted)."""
+    `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted). `stack` is the entries of a
+    traversal stack that the frame starts with (one of STACK_SIZES)."""
 
     width: int
     height: int
@@ -21,3 +24,4 @@ class FrameOptions:
     sort_shadow: bool = False
     while_while: bool = False
     queue_fraction: float = 1.0
+    stack: int = STACK_SIZES[0]

@@ -6,6 +6,8 @@ pipelines know are None in a timed frame.
 
 from dataclasses import dataclass
 
+from bvh.gpu.trace_rays import FAILURES
+
 
 @dataclass(frozen=True, slots=True)
 class RayStats:
@@ -56,3 +58,8 @@ class FrameStats:
     forced_waits: int
     timing_source: str
     failures: tuple[str, ...] = ()
+
+    @property
+    def stack_overflow(self) -> bool:
+        """Whether a larger traversal stack would mend the frame."""
+        return FAILURES[1] in self.failures

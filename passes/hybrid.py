@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bvh.gpu.trace_rays import Variant, fit_variant
+from bvh.gpu.trace_rays import STACK_SIZES, Variant, fit_variant, stack_shader
 from engine.frame.frame import Frame, FrameTimes
 from engine.frame.render_pass import Pass, stage_pass
 from engine.gpu.device import Device
@@ -49,7 +49,8 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
         name = f"traverse/{ray.name}/0"
         return stage_pass(
             name,
-            stage(name, file, slots=slots, constants=constants),
+            # Only bytes that were built in this process reach a frame.
+            stage(name, file, slots=slots, constants=constants, trusted=True),
             arguments=f"{ray.name}_arguments",
             bind={
                 "queue": ray.queue,
@@ -103,7 +104,7 @@ def traversal(
     )
     variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.has_alpha)
     slots = {
-        "stack": "bvh/shaders/stack_64.wgsl",
+        "stack": stack_shader(options.stack),
         "accept": f"passes/shaders/accept_{'alpha' if scene.has_alpha else 'opaque'}.wgsl",
         "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
     }
@@ -162,8 +163,24 @@ class HybridFrame:
         """Draws frame `frame_index` (it seeds the sampling) and reads its statistics.
 
         `sample_count` 1 starts a new picture; n adds to the running mean as its nth sample.
-        A frame whose queues overflowed comes back invalid, and the next one has larger queues.
+        A frame whose traversal stacks overflowed is drawn again with larger ones, if there are.
+        One whose queues overflowed comes back invalid, and the next one has larger queues.
         """
+        stats = self._run_once(frame_index, sample_count, inputs)
+        while stats.stack_overflow and self.options.stack < STACK_SIZES[-1]:
+            if sample_count > 1:
+                break  # the bad sample is in the mean already: report it
+            self.options = replace(
+                self.options, stack=STACK_SIZES[STACK_SIZES.index(self.options.stack) + 1]
+            )
+            self.passes = hybrid_passes(self.device, self.scene, self.options)
+            self._frame = self._make_frame()
+            stats = self._run_once(frame_index, sample_count, inputs)
+        return stats
+
+    def _run_once(
+        self, frame_index: int, sample_count: int, inputs: FrameInputs | None
+    ) -> FrameStats:
         device = self.device
         before = (device.upload_bytes, device.readback_bytes, device.forced_waits)
         self.inputs = replace(

@@ -7,8 +7,9 @@ The same vertices are rasterised and traced. Groups:
 * `object`: one BLAS a mesh.
 * `all`: everything in one BLAS, shared meshes copied.
 
-Recentring: FP16 bounds are finest around zero, so unless nodes are FP32 only, a mesh moves to the
-middle of its box and its instances' transforms move it back.
+Recentring: FP16 bounds are finest around zero. Unless nodes are FP32 only, meshes whose box lies
+off the origin by more than its own half size move to the middle of their box, and their
+instances' transforms move them back: that is where at least one bit of precision is won.
 """
 
 from collections import Counter
@@ -138,13 +139,17 @@ def _bake(scene: Scene, instance: Instance) -> Mesh:
 
 
 def _centre(meshes: Sequence[Mesh]) -> np.ndarray:
-    """Middle of the meshes' common box, representable in float32."""
+    """Where the meshes' common box moves from, representable in float32: its middle, or zero
+    where moving would not win a bit of FP16 precision."""
     used = [m.positions[np.unique(m.triangles)] for m in meshes if len(m.triangles)]
     if not used:
         return np.zeros(3)
     low = np.min([p.min(axis=0) for p in used], axis=0).astype(np.float64)
     high = np.max([p.max(axis=0) for p in used], axis=0).astype(np.float64)
-    return (0.5 * (low + high)).astype(np.float32).astype(np.float64)
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    if (np.abs(middle) <= half.max()).all():
+        return np.zeros(3)
+    return middle.astype(np.float32).astype(np.float64)
 
 
 def _shifted(mesh: Mesh, centre: np.ndarray) -> Mesh:

@@ -2,7 +2,8 @@
 passes share, without queues or shading. `bvh.oracle.trace` is its CPU counterpart.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.counters import COUNTERS, buffer_words
-from bvh.layout import ROOT_POINTER, UNIT_BYTES, unpack_pointer
+from bvh.layout import INVALID_POINTER, ROOT_POINTER, unpack_pointer
 from bvh.rays import RAY
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
@@ -28,8 +29,16 @@ HIT = Struct(
     Field("instance", "u32"),
 )
 GROUP_SIZE = 64
+# Entries of a lane's stack that kernels are built with. Fewer are faster (WGSL zeroes them for
+# every ray); a ray that needs more is reported and the next size takes over.
+STACK_SIZES = (32, 64, 128)
 # Bits of `failed`; any of them makes a run invalid.
 FAILURES = {1: "a stack overflowed", 2: "an unknown node type was met", 4: "the step limit ran out"}
+
+
+def stack_shader(entries: int) -> str:
+    """The file that fills the kernel's $stack slot with so many entries."""
+    return f"bvh/shaders/stack_{entries}.wgsl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,6 @@ class Variant:
     has_alpha: bool = True
     mask: int = 0xFF
     flags: int = 0
-    start_unit: int = 0
     start_instance_unit: int = 0
 
     def constants(self) -> dict[str, float]:
@@ -59,30 +67,28 @@ class Variant:
             "HAS_ALPHA": self.has_alpha,
             "RAY_MASK": self.mask,
             "RAY_FLAGS": self.flags,
-            "START_UNIT": self.start_unit,
             "START_INSTANCE_UNIT": self.start_instance_unit,
         }
 
 
 def fit_variant(variant: Variant, scene: SceneBvh, *, has_alpha: bool = True) -> Variant:
     """The variant with what this scene does not need left out: FP16 nodes, the alpha test, and
-    the TLAS where its only instance is an identity that every ray sees."""
+    the TLAS where it has one instance that every ray sees."""
     has_fp16 = any(stats.nodes_fp16 for stats in scene.blas_stats)
     variant = replace(variant, has_fp16=has_fp16, has_alpha=has_alpha)
-    if len(scene.instances) != 1:
+    instance_unit = only_instance(scene)
+    if instance_unit is None:
         return variant
-    only = scene.instances[0]
-    plain = only.mask == 0xFF and not only.flags and np.array_equal(only.transform, np.eye(4))
-    if not plain or not scene.blas_stats[only.blas].blocks:
-        return variant
-    root = unpack_pointer(ROOT_POINTER)[0] // 4
-    instance = int(scene.words[root])  # child 0 of the TLAS's root
-    return replace(
-        variant,
-        two_level=False,
-        start_unit=int(scene.blas_bases[only.blas]) // UNIT_BYTES,
-        start_instance_unit=instance >> 3,
-    )
+    return replace(variant, two_level=False, start_instance_unit=instance_unit)
+
+
+def only_instance(scene: SceneBvh) -> int | None:
+    """The instance node's place in 64-byte units where the TLAS holds one instance that every
+    mask lets in, else None."""
+    if len(scene.instances) != 1 or scene.instances[0].mask != 0xFF:
+        return None
+    child = int(scene.words[unpack_pointer(ROOT_POINTER)[0] // 4])
+    return None if child == INVALID_POINTER else child >> 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +117,9 @@ class RayTracer:
         counted: bool = False,
         count_all: bool = False,
         instance_count: int = 1,
-        stack: str = "bvh/shaders/stack_64.wgsl",
+        stack: int = 64,
         bvh_buffer: Any = None,
+        trusted: bool = False,
     ) -> None:
         self.device = device
         self.variant = variant
@@ -125,11 +132,12 @@ class RayTracer:
             f"trace/{variant.name}",
             "bvh/shaders/trace_rays_counted.wgsl" if counted else "bvh/shaders/trace_rays.wgsl",
             slots={
-                "stack": stack,
+                "stack": stack_shader(stack),
                 "accept": f"bvh/shaders/accept_{'none' if count_all else 'all'}.wgsl",
                 "count": f"bvh/shaders/count_{'events' if counted else 'nothing'}.wgsl",
             },
             constants={**variant.constants(), "STORE_CANDIDATES": count_all},
+            trusted=trusted,
         )
 
     def upload(self, rays: NDArray[Any]) -> None:
@@ -153,17 +161,20 @@ class RayTracer:
             self._resources["counters"] = self.device.buffer("counters", 4 * words)
             self._resources["ray_nodes"] = self.device.buffer("ray_nodes", 4 * self.count)
 
-    def dispatch(self) -> float:
-        """Traces the uploaded rays once; GPU milliseconds (NaN without timestamps)."""
-        encoder = self.device.wgpu.create_command_encoder(label=self.stage.name)
+    def encode(self, encoder: Any, timestamps: Any) -> None:
+        """One timed pass over the uploaded rays."""
         encoder.clear_buffer(self._resources["failed"])
         if self.counted:
             encoder.clear_buffer(self._resources["counters"])
-        timestamps = self._timer.writes(0)
         extra = {"timestamp_writes": timestamps} if timestamps else {}
         scope = encoder.begin_compute_pass(label=self.stage.name, **extra)
         self.stage.dispatch(scope, self._resources, -(-self.count // GROUP_SIZE))
         scope.end()
+
+    def dispatch(self) -> float:
+        """Traces the uploaded rays once; GPU milliseconds (NaN without timestamps)."""
+        encoder = self.device.wgpu.create_command_encoder(label=self.stage.name)
+        self.encode(encoder, self._timer.writes(0))
         self._timer.resolve(encoder)
         self.device.wgpu.queue.submit([encoder.finish()])
         begin, end = self._timer.read_ms()[0]
@@ -191,3 +202,29 @@ class RayTracer:
             return GpuTrace(empty, float("nan"), (), None, None, None)
         self.upload(rays)
         return self.read(self.dispatch())
+
+
+def time_interleaved(
+    device: Device, tracers: Sequence[RayTracer], repeats: int, warmup_ms: float
+) -> NDArray[np.float64]:
+    """[tracers, repeats] GPU milliseconds; each repeat is one submission that runs every tracer.
+
+    First the same submissions run untimed for `warmup_ms` of wall time and at least once: an idle
+    GPU clocks down to a fraction of its speed and needs about a second of work to come back.
+    """
+    timer = PassTimer(device, len(tracers))
+
+    def submit() -> NDArray[np.float64]:
+        encoder = device.wgpu.create_command_encoder(label="interleaved")
+        for index, tracer in enumerate(tracers):
+            tracer.encode(encoder, timer.writes(index))
+        timer.resolve(encoder)
+        device.wgpu.queue.submit([encoder.finish()])
+        spans = timer.read_ms()
+        return spans[:, 1] - spans[:, 0]
+
+    start = time.perf_counter()
+    submit()
+    while 1e3 * (time.perf_counter() - start) < warmup_ms:
+        submit()
+    return np.stack([submit() for _ in range(repeats)], axis=1)

@@ -1,10 +1,12 @@
 // Four ray/box tests at once: the slab test with a conservative error bound.
 //
-// near = plane * inverse - origin * inverse is one fused multiply-add a plane. Its rounding error
-// is at most a few ULPs of t plus a few ULPs of origin * inverse, so the near side is lowered and
-// the far side raised by BIAS_SLACK of the latter, and the far side grows by GROWTH of the former
-// (Ize, "Robust BVH Ray Traversal", JCGT 2013, with the absolute part added). Boxes are widened,
-// never narrowed: a hit that the triangle test accepts is not lost to its parents' boxes.
+// t of a plane is one fused multiply-add: plane * inverse - origin * inverse. Its rounding error is
+// at most a few ULPs of t plus a few ULPs of origin * inverse, so t of the near plane is lowered
+// and that of the far plane raised by BIAS_SLACK of the latter, and the far one grows by GROWTH of
+// the former (Ize, "Robust BVH Ray Traversal", JCGT 2013, with the absolute part added). Boxes are
+// widened, never narrowed: a hit that the triangle test accepts is not lost to its parents' boxes.
+// Which plane is near depends on the ray alone, so both corrections are in its constants, and
+// sorting the two planes' t by min and max (cheaper than choosing planes) cannot undo them.
 
 #import "bvh/shaders/ray.wgsl"
 
@@ -19,10 +21,10 @@ const SMALLEST_COMPONENT: f32 = 5.4210109e-20; // 2^-64
 const ZERO_SLACK: f32 = 1.7179869e10; // 2^34, over the largest component
 
 struct BoxRay {
-    near_scale: vec3f,
-    near_bias: vec3f,
-    far_scale: vec3f,
-    far_bias: vec3f,
+    min_scale: vec3f, // t of a min plane is min * min_scale + min_bias
+    min_bias: vec3f,
+    max_scale: vec3f,
+    max_bias: vec3f,
 }
 
 struct BoxHits {
@@ -40,11 +42,15 @@ fn prepare_box_ray(origin: vec3f, given_direction: vec3f) -> BoxRay {
     let offset = origin * inverse;
     let slack = abs(offset) * BIAS_SLACK
         + select(vec3f(0.0), vec3f(ZERO_SLACK / largest), size < smallest);
+    let near_bias = -offset - slack;
+    let far_scale = inverse * (1.0 + GROWTH);
+    let far_bias = (slack - offset) * (1.0 + GROWTH);
+    let backwards = inverse < vec3f(0.0);
     return BoxRay(
-        inverse,
-        -offset - slack,
-        inverse * (1.0 + GROWTH),
-        (slack - offset) * (1.0 + GROWTH),
+        select(inverse, far_scale, backwards),
+        select(near_bias, far_bias, backwards),
+        select(far_scale, inverse, backwards),
+        select(far_bias, near_bias, backwards),
     );
 }
 
@@ -54,14 +60,13 @@ fn test_boxes(
     ray: BoxRay, t_min: f32, t_max: f32,
     min_x: vec4f, min_y: vec4f, min_z: vec4f, max_x: vec4f, max_y: vec4f, max_z: vec4f,
 ) -> BoxHits {
-    let negative = ray.near_scale < vec3f(0.0);
-    let near_x = fma(select(min_x, max_x, negative.x), vec4f(ray.near_scale.x), vec4f(ray.near_bias.x));
-    let near_y = fma(select(min_y, max_y, negative.y), vec4f(ray.near_scale.y), vec4f(ray.near_bias.y));
-    let near_z = fma(select(min_z, max_z, negative.z), vec4f(ray.near_scale.z), vec4f(ray.near_bias.z));
-    let far_x = fma(select(max_x, min_x, negative.x), vec4f(ray.far_scale.x), vec4f(ray.far_bias.x));
-    let far_y = fma(select(max_y, min_y, negative.y), vec4f(ray.far_scale.y), vec4f(ray.far_bias.y));
-    let far_z = fma(select(max_z, min_z, negative.z), vec4f(ray.far_scale.z), vec4f(ray.far_bias.z));
-    let entry = max(max(near_x, near_y), max(near_z, vec4f(t_min)));
-    let leave = min(min(far_x, far_y), min(far_z, vec4f(t_max)));
+    let a_x = fma(min_x, vec4f(ray.min_scale.x), vec4f(ray.min_bias.x));
+    let a_y = fma(min_y, vec4f(ray.min_scale.y), vec4f(ray.min_bias.y));
+    let a_z = fma(min_z, vec4f(ray.min_scale.z), vec4f(ray.min_bias.z));
+    let b_x = fma(max_x, vec4f(ray.max_scale.x), vec4f(ray.max_bias.x));
+    let b_y = fma(max_y, vec4f(ray.max_scale.y), vec4f(ray.max_bias.y));
+    let b_z = fma(max_z, vec4f(ray.max_scale.z), vec4f(ray.max_bias.z));
+    let entry = max(max(min(a_x, b_x), min(a_y, b_y)), max(min(a_z, b_z), vec4f(t_min)));
+    let leave = min(min(max(a_x, b_x), max(a_y, b_y)), min(max(a_z, b_z), vec4f(t_max)));
     return BoxHits(entry, entry <= leave);
 }

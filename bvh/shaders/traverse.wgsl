@@ -19,14 +19,13 @@
 
 override ANY_HIT: bool = false;
 override SORT: bool = true; // false: children in slot order (any-hit may prefer it)
-override TWO_LEVEL: bool = true; // false: start in the only BLAS, whose transform is identity
+override TWO_LEVEL: bool = true; // false: start in the only instance's BLAS
 override HAS_FP16: bool = true;
 override HAS_ALPHA: bool = true; // false: every triangle counts as opaque
 override WHILE_WHILE: bool = false; // true: descend to a leaf before any lane tests triangles
 override RAY_MASK: u32 = 255u;
 override RAY_FLAGS: u32 = 0u; // bits of bvh.rays.RayFlags
-override START_UNIT: u32 = 0u; // base of the container to start in, in 64-byte units
-override START_INSTANCE_UNIT: u32 = 0u; // with TWO_LEVEL false: the instance node of that BLAS
+override START_INSTANCE_UNIT: u32 = 0u; // with TWO_LEVEL false: that instance's node, in 64-byte units
 
 const RAY_FORCE_OPAQUE: u32 = 1u;
 const RAY_FORCE_NON_OPAQUE: u32 = 2u;
@@ -68,42 +67,66 @@ fn child_key(entry: f32, hit: bool, child: u32, slot: u32) -> u32 {
 }
 
 fn is_box(node: u32) -> bool {
-    let kind = node & 7u;
-    return kind == NODE_BOX_FP32 || (HAS_FP16 && kind == NODE_BOX_FP16);
+    if (HAS_FP16) { return (node & 6u) == NODE_BOX_FP16; } // types 4 and 5
+    return (node & 7u) == NODE_BOX_FP32;
 }
 
-// The four boxes of the node at vec4 index `at`.
-fn test_box_node(ray: BoxRay, t_min: f32, t_max: f32, at: u32, fp16: bool) -> BoxHits {
-    if (HAS_FP16 && fp16) {
-        let a = bvh[at + 1u];
-        let b = bvh[at + 2u];
-        let c = bvh[at + 3u];
-        // Three words a child: xy of min, then z of min and x of max, then yz of max.
-        let xy0 = unpack2x16float(a.x);
-        let xy1 = unpack2x16float(a.w);
-        let xy2 = unpack2x16float(b.z);
-        let xy3 = unpack2x16float(c.y);
-        let zx0 = unpack2x16float(a.y);
-        let zx1 = unpack2x16float(b.x);
-        let zx2 = unpack2x16float(b.w);
-        let zx3 = unpack2x16float(c.z);
-        let yz0 = unpack2x16float(a.z);
-        let yz1 = unpack2x16float(b.y);
-        let yz2 = unpack2x16float(c.x);
-        let yz3 = unpack2x16float(c.w);
-        return test_boxes(ray, t_min, t_max,
-            vec4f(xy0.x, xy1.x, xy2.x, xy3.x), vec4f(xy0.y, xy1.y, xy2.y, xy3.y),
-            vec4f(zx0.x, zx1.x, zx2.x, zx3.x), vec4f(zx0.y, zx1.y, zx2.y, zx3.y),
-            vec4f(yz0.x, yz1.x, yz2.x, yz3.x), vec4f(yz0.y, yz1.y, yz2.y, yz3.y));
-    }
+// The ray in an instance's object space: the origin as a point, the direction as a vector that is
+// not renormalised, so that t means the same.
+fn enter_instance(ray: Ray, unit: u32) -> Ray {
+    let at = unit << 2u;
+    let x = load_f(at + 1u);
+    let y = load_f(at + 2u);
+    let z = load_f(at + 3u);
+    let o = vec4f(ray.origin, 1.0);
+    let d = ray.direction;
+    return Ray(vec3f(dot(x, o), dot(y, o), dot(z, o)), ray.t_min,
+               vec3f(dot(x.xyz, d), dot(y.xyz, d), dot(z.xyz, d)), ray.t_max);
+}
+
+// Bounds of the four children of a box node, one coordinate of all four in each vector.
+struct ChildBounds {
+    min_x: vec4f,
+    min_y: vec4f,
+    min_z: vec4f,
+    max_x: vec4f,
+    max_y: vec4f,
+    max_z: vec4f,
+}
+
+// Three words a child: xy of min, then z of min and x of max, then yz of max.
+fn load_fp16_bounds(at: u32) -> ChildBounds {
+    let a = bvh[at + 1u];
+    let b = bvh[at + 2u];
+    let c = bvh[at + 3u];
+    let xy0 = unpack2x16float(a.x);
+    let xy1 = unpack2x16float(a.w);
+    let xy2 = unpack2x16float(b.z);
+    let xy3 = unpack2x16float(c.y);
+    let zx0 = unpack2x16float(a.y);
+    let zx1 = unpack2x16float(b.x);
+    let zx2 = unpack2x16float(b.w);
+    let zx3 = unpack2x16float(c.z);
+    let yz0 = unpack2x16float(a.z);
+    let yz1 = unpack2x16float(b.y);
+    let yz2 = unpack2x16float(c.x);
+    let yz3 = unpack2x16float(c.w);
+    return ChildBounds(
+        vec4f(xy0.x, xy1.x, xy2.x, xy3.x), vec4f(xy0.y, xy1.y, xy2.y, xy3.y),
+        vec4f(zx0.x, zx1.x, zx2.x, zx3.x), vec4f(zx0.y, zx1.y, zx2.y, zx3.y),
+        vec4f(yz0.x, yz1.x, yz2.x, yz3.x), vec4f(yz0.y, yz1.y, yz2.y, yz3.y));
+}
+
+// Six words a child: child 0 is a and b.xy, child 1 b.zw and c, child 2 d and e.xy, child 3 the
+// rest.
+fn load_fp32_bounds(at: u32) -> ChildBounds {
     let a = load_f(at + 1u);
     let b = load_f(at + 2u);
     let c = load_f(at + 3u);
     let d = load_f(at + 4u);
     let e = load_f(at + 5u);
     let f = load_f(at + 6u);
-    // Six words a child: child 0 is a and b.xy, child 1 b.zw and c, child 2 d and e.xy, ...
-    return test_boxes(ray, t_min, t_max,
+    return ChildBounds(
         vec4f(a.x, b.z, d.x, e.z), vec4f(a.y, b.w, d.y, e.w), vec4f(a.z, c.x, d.z, f.x),
         vec4f(a.w, c.y, d.w, f.y), vec4f(b.x, c.z, e.x, f.z), vec4f(b.y, c.w, e.y, f.w));
 }
@@ -144,15 +167,22 @@ fn consider(hit: TriangleHit, block: u32, triangle: u32, instance_unit: u32) -> 
     return accept_candidate(object, select(tail.y, tail.z, triangle == 1u), weights.u, weights.v);
 }
 
-fn trace(ray: Ray, zero: u32) -> TraceResult {
+fn trace(given: Ray, zero: u32) -> TraceResult {
+    var ray = given;
+    var unit_base = 0u; // of the container that we are in, in 64-byte units
+    var instance_unit = 0u; // of the instance node that we are inside, 0 in the TLAS
+    if (!TWO_LEVEL) {
+        instance_unit = START_INSTANCE_UNIT;
+        ray = enter_instance(given, instance_unit);
+        unit_base = bvh[(instance_unit << 2u) + 4u].y;
+        count_enter_instance(instance_unit);
+    }
     var result = TraceResult(Hit(ray.t_max, 0.0, 0.0, MISS, MISS, MISS), 0u);
     let t_min = max(ray.t_min, 0.0); // also what makes entry distances comparable as integers
     var best = TriangleHit(ray.t_max, 0.0, 0.0, false, false);
     var best_triangle = 0u; // block << 1 | triangle, the block in 64-byte units of the buffer
     var best_instance = 0u;
 
-    var unit_base = START_UNIT;
-    var instance_unit = START_INSTANCE_UNIT; // 0 (the header) while in the TLAS
     var box_ray = prepare_box_ray(ray.origin, ray.direction);
     var triangle_ray = prepare_triangle_ray(ray.origin, ray.direction, zero);
 
@@ -161,7 +191,6 @@ fn trace(ray: Ray, zero: u32) -> TraceResult {
     var top = 1u; // entries in use
     var node = ROOT_POINTER;
     var steps = 0u;
-    if (!TWO_LEVEL) { count_enter_instance(START_INSTANCE_UNIT); }
 
     loop {
         loop {
@@ -169,7 +198,16 @@ fn trace(ray: Ray, zero: u32) -> TraceResult {
             steps += 1u;
             let at = (unit_base + (node >> 3u)) << 2u;
             let children = bvh[at];
-            let boxes = test_box_node(box_ray, t_min, best.t, at, (node & 7u) == NODE_BOX_FP16);
+            // Both formats meet before the test: a compiler that does not inline a function called
+            // twice would pay more for the call than for the test.
+            var bounds: ChildBounds;
+            if (HAS_FP16 && (node & 7u) == NODE_BOX_FP16) {
+                bounds = load_fp16_bounds(at);
+            } else {
+                bounds = load_fp32_bounds(at);
+            }
+            let boxes = test_boxes(box_ray, t_min, best.t, bounds.min_x, bounds.min_y, bounds.min_z,
+                bounds.max_x, bounds.max_y, bounds.max_z);
             let k0 = child_key(boxes.entry.x, boxes.hit.x, children.x, 0u);
             let k1 = child_key(boxes.entry.y, boxes.hit.y, children.y, 1u);
             let k2 = child_key(boxes.entry.z, boxes.hit.z, children.z, 2u);
@@ -238,15 +276,9 @@ fn trace(ray: Ray, zero: u32) -> TraceResult {
                 result.failed |= FAILED_STACK;
                 break;
             } else {
-                let x = load_f(at + 1u);
-                let y = load_f(at + 2u);
-                let z = load_f(at + 3u);
-                let o = vec4f(ray.origin, 1.0);
-                let d = ray.direction;
-                let origin = vec3f(dot(x, o), dot(y, o), dot(z, o));
-                let direction = vec3f(dot(x.xyz, d), dot(y.xyz, d), dot(z.xyz, d));
-                box_ray = prepare_box_ray(origin, direction);
-                triangle_ray = prepare_triangle_ray(origin, direction, zero);
+                let inner = enter_instance(ray, node >> 3u);
+                box_ray = prepare_box_ray(inner.origin, inner.direction);
+                triangle_ray = prepare_triangle_ray(inner.origin, inner.direction, zero);
                 unit_base = bvh[at + 4u].y;
                 instance_unit = node >> 3u;
                 count_enter_instance(instance_unit);

@@ -198,9 +198,10 @@ class Device:
         raw = np.frombuffer(data, np.uint8)[: size - size % dtype.itemsize]
         return raw.view(dtype).copy()
 
-    def compile(self, shader: ComposedShader) -> Any:
-        """The shader's module; an error names the source file and line."""
-        return self.composer.compile(self.wgpu, shader)
+    def compile(self, shader: ComposedShader, trusted: bool = False) -> Any:
+        """The shader's module; an error names the source file and line. `trusted` leaves out
+        run-time checks (see engine/gpu/trusted.py)."""
+        return self.composer.compile(self.wgpu, shader, trusted)
 
 
 def fold_groups(groups: int) -> tuple[int, int, int]:

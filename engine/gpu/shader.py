@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.gpu.trusted import create_trusted_module
+
 ROOT = Path(__file__).resolve().parents[2]
 _IMPORT = re.compile(r'^\s*#import\s+(?:"(?P<file>[^"]+)"|\$(?P<slot>\w+)|(?P<module>[\w.]+))\s*$')
 _ERROR_LINE = re.compile(r"wgsl:(\d+):(\d+)")
@@ -83,18 +85,23 @@ class Composer:
     """Compiles composed shaders, one module a distinct text; `compile_ms` sums what it took."""
 
     def __init__(self) -> None:
-        self._modules: dict[str, Any] = {}
+        self._modules: dict[tuple[str, bool], Any] = {}
         self.compile_ms = 0.0
 
-    def compile(self, device: Any, shader: ComposedShader) -> Any:
-        module = self._modules.get(shader.code)
+    def compile(self, device: Any, shader: ComposedShader, trusted: bool = False) -> Any:
+        """The module; `trusted` leaves out run-time checks (see engine/gpu/trusted.py)."""
+        key = (shader.code, trusted)
+        module = self._modules.get(key)
         if module is None:
             start = time.perf_counter()
             try:
-                module = device.create_shader_module(label=shader.name, code=shader.code)
+                if trusted:
+                    module = create_trusted_module(device, shader.name, shader.code)
+                else:
+                    module = device.create_shader_module(label=shader.name, code=shader.code)
             except Exception as error:
                 raise ShaderError(_relocate(shader, str(error))) from error
-            self._modules[shader.code] = module
+            self._modules[key] = module
             self.compile_ms += 1e3 * (time.perf_counter() - start)
         return module
 

@@ -93,6 +93,7 @@ class Stage:
     """One compute shader. `constants` are its WGSL `override`s, `slots` its composed parts.
 
     `twin(*buffers)` runs the stage in NumPy; None where another module owns the CPU truth.
+    `trusted` leaves out run-time checks: only over validated buffers.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Stage:
         slots: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
         twin: Callable[..., None] | None = None,
+        trusted: bool = False,
     ) -> None:
         self.name = name
         self.twin = twin
@@ -111,7 +113,7 @@ class Stage:
         self.shader = compose(path, slots)
         self.bindings = read_bindings(self.shader)
         self.bind_groups = BindGroups(device, self.bindings, "COMPUTE")
-        module = device.compile(self.shader)
+        module = device.compile(self.shader, trusted)
         layout = device.wgpu.create_pipeline_layout(bind_group_layouts=[self.bind_groups.layout])
         start = time.perf_counter()
         try:
