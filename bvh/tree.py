@@ -14,6 +14,12 @@ I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]
 Bounds = NDArray[np.float32]  # [n, 2, 3] min, max
 
+# Levels of binary inner nodes that builders and optimisers keep to, so that a collapse can stay
+# within STACK_LIMIT entries waiting for any ray at all; with eight more for the TLAS that makes a
+# stack of 64.
+MAX_DEPTH = 48
+STACK_LIMIT = 56
+
 EMPTY = np.int32(-(2**31))  # an unused child slot; a leaf of primitive p is ~p
 
 

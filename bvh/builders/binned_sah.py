@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.tree import EMPTY, Bounds, Tree, fit_bounds
+from bvh.tree import EMPTY, MAX_DEPTH, Bounds, Tree, fit_bounds
 
 F32 = NDArray[np.float32]
 I32 = NDArray[np.int32]
@@ -28,13 +28,14 @@ _AXES = (0, 1, 2)
 
 @dataclass(frozen=True, slots=True)
 class BinnedSahConfig:
-    """`bins` an axis; nodes of at most `sweep_below` primitives are swept exactly; from
-    `even_depth` on nodes are cut into halves of equal count, which bounds the depth of geometry
-    that SAH would peel one primitive at a time; a chunk of nodes has at most `chunk_bins` bins."""
+    """`bins` an axis; nodes of at most `sweep_below` primitives are swept exactly; a
+    node whose primitives would just fit below `max_depth` if halved from here on is halved, which
+    bounds the depth of geometry that SAH would peel one primitive at a time; a chunk of nodes has
+    at most `chunk_bins` bins."""
 
     bins: int = 32
     sweep_below: int = 64
-    even_depth: int = 40
+    max_depth: int = MAX_DEPTH
     chunk_bins: int = 1 << 19
 
 
@@ -43,6 +44,7 @@ class _Work:
     """Open nodes and, node by node, their primitives."""
 
     node: I64  # [k] inner node index
+    depth: I64  # [k] 1 = the root
     count: I64  # [k] primitives, at least two
     primitive: I32  # [m]
     box: F32  # [6, m]
@@ -50,6 +52,11 @@ class _Work:
     @property
     def start(self) -> I64:
         return np.cumsum(self.count) - self.count
+
+    def must_halve(self, max_depth: int) -> Mask:
+        """[k] nodes that need an even cut so that their leaves hang at most at `max_depth`."""
+        levels = np.ceil(np.log2(self.count)).astype(np.int64)  # of inner nodes, when halved
+        return self.depth + levels > max_depth
 
 
 class _Topology:
@@ -72,7 +79,8 @@ class _Topology:
         self.used += fresh
         self.children[work.node] = child.reshape(-1, 2)
         keep = np.repeat(inner, count)
-        return _Work(child[inner], count[inner], work.primitive[keep], work.box[:, keep])
+        depth = np.repeat(work.depth + 1, 2)[inner]
+        return _Work(child[inner], depth, count[inner], work.primitive[keep], work.box[:, keep])
 
 
 def build(bounds: Bounds, config: BinnedSahConfig) -> Tree:
@@ -84,18 +92,17 @@ def build(bounds: Bounds, config: BinnedSahConfig) -> Tree:
     if count >= 2:
         work = _Work(
             np.zeros(1, np.int64),
+            np.ones(1, np.int64),
             np.full(1, count, np.int64),
             np.arange(count, dtype=np.int32),
             _normalised_rows(bounds),
         )
         small: list[_Work] = []
-        depth = 0
         while len(work.node):
             small.append(_select(work, work.count <= config.sweep_below))
             work = _select(work, work.count > config.sweep_below)
             if len(work.node):
-                work = topology.split(*_split_binned(work, config, depth >= config.even_depth))
-            depth += 1
+                work = topology.split(*_split_binned(work, config))
         work = _concatenate(small)
         while len(work.node):
             work = topology.split(*_split_swept(work, config))
@@ -116,12 +123,19 @@ def _normalised_rows(bounds: Bounds) -> F32:
 
 def _select(work: _Work, nodes: Mask) -> _Work:
     keep = np.repeat(nodes, work.count)
-    return _Work(work.node[nodes], work.count[nodes], work.primitive[keep], work.box[:, keep])
+    return _Work(
+        work.node[nodes],
+        work.depth[nodes],
+        work.count[nodes],
+        work.primitive[keep],
+        work.box[:, keep],
+    )
 
 
 def _concatenate(parts: list[_Work]) -> _Work:
     return _Work(
         np.concatenate([p.node for p in parts]),
+        np.concatenate([p.depth for p in parts]),
         np.concatenate([p.count for p in parts]),
         np.concatenate([p.primitive for p in parts]),
         np.concatenate([p.box for p in parts], axis=1),
@@ -140,7 +154,7 @@ def _centroid(box: F32, axis: int) -> F32:
     return np.asarray(box[3 + axis] - box[axis])  # twice the centre
 
 
-def _split_binned(work: _Work, config: BinnedSahConfig, even: bool) -> tuple[_Work, I64]:
+def _split_binned(work: _Work, config: BinnedSahConfig) -> tuple[_Work, I64]:
     """Cuts every node; returns the work with left primitives first and the left counts."""
     node_count = len(work.node)
     low = np.empty((3, node_count), np.float32)
@@ -152,7 +166,7 @@ def _split_binned(work: _Work, config: BinnedSahConfig, even: bool) -> tuple[_Wo
         open_axis = extent > _SMALLEST_EXTENT
         scale[axis, open_axis] = np.float32(config.bins * 0.999999) / extent[open_axis]
     flat = ~(scale > 0).any(axis=0)
-    halve = np.full(node_count, even) | flat
+    halve = work.must_halve(config.max_depth) | flat
     go_left = np.empty(len(work.primitive), np.bool_)
     per_chunk = max(1, config.chunk_bins // config.bins)
     ends = np.cumsum(work.count)
@@ -251,7 +265,7 @@ def _partition(work: _Work, go_left: Mask) -> tuple[_Work, I64]:
     )
     source = np.empty_like(target)
     source[target] = index
-    moved = _Work(work.node, count, work.primitive[source], work.box[:, source])
+    moved = _Work(work.node, work.depth, count, work.primitive[source], work.box[:, source])
     return moved, left_count
 
 
@@ -269,7 +283,10 @@ def _split_swept(work: _Work, config: BinnedSahConfig) -> tuple[_Work, I64]:
             nodes = chosen[first : first + step]
             _sweep(work.box, start[nodes], work.count[nodes], slots, nodes, left_count, source)
         smallest, slots = slots + 1, slots * 2
-    return _Work(work.node, work.count, work.primitive[source], work.box[:, source]), left_count
+    halve = work.must_halve(config.max_depth)
+    left_count[halve] = work.count[halve] // 2  # along the axis that the sweep liked best
+    moved = _Work(work.node, work.depth, work.count, work.primitive[source], work.box[:, source])
+    return moved, left_count
 
 
 def _sweep(

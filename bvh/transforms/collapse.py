@@ -7,6 +7,9 @@ smallest: leaves are fixed, so that sum is the part of the SAH that a collapse c
 the dynamic programme of Ylitie, Karras and Laine 2017, section 3.1, level by level.
 
 Children keep the binary tree's left-to-right order: an opened child is replaced in place.
+
+Either way a traversal never needs more than STACK_LIMIT entries, given a binary tree of at most
+MAX_DEPTH levels: where the siblings that wait could become too many, fewer children are opened.
 """
 
 from collections.abc import Callable
@@ -14,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.tree import EMPTY, Tree, half_area, tree_levels
+from bvh.tree import EMPTY, STACK_LIMIT, Tree, half_area, tree_levels
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -28,12 +31,13 @@ def collapse_greedy(tree: Tree) -> Tree:
     return _build_wide(tree, lambda nodes: _greedy_slots(tree.children, area, nodes))
 
 
-def _greedy_slots(children: I32, area: F64, nodes: I64) -> I32:
-    """[k, 4] slots of the wide nodes that stand for binary `nodes`."""
+def _greedy_slots(children: I32, key: F64, nodes: I64) -> I32:
+    """[k, 4] slots of the wide nodes that stand for binary `nodes`: twice the internal child of
+    largest `key` is opened."""
     slots = np.full((len(nodes), WIDTH), EMPTY, np.int32)
     slots[:, :2] = children[nodes]
     for used in (2, 3):
-        size = np.where(slots >= 0, area[np.maximum(slots, 0)], -1.0)
+        size = np.where(slots >= 0, key[np.maximum(slots, 0)], -1.0)
         pick = np.argmax(size, axis=1)  # the first of equals
         rows = np.flatnonzero(size.max(axis=1) >= 0)
         pick = pick[rows]
@@ -111,17 +115,42 @@ def _best_slots(children: I32, left_share: NDArray[np.int8], nodes: I64) -> I32:
 
 def _build_wide(tree: Tree, choose: Callable[[I64], I32]) -> Tree:
     """Wide nodes level by level from the root; `choose(binary nodes)` gives their slots."""
-    level = np.zeros(1, np.int64)
+    height = np.zeros(len(tree.children))
+    for nodes in reversed(tree_levels(tree.children)):
+        below = tree.children[nodes]
+        height[nodes] = 1 + np.where(below >= 0, height[np.maximum(below, 0)], 0).max(axis=1)
+
+    def unopened(nodes: I64) -> I32:
+        slots = np.full((len(nodes), WIDTH), EMPTY, np.int32)
+        slots[:, :2] = tree.children[nodes]
+        return slots
+
+    level: I64 = np.zeros(1, np.int64)
+    waiting = np.zeros(1, np.int64)  # siblings left behind on the way to each node
     rows: list[I32] = []
     binary: list[I64] = []
     used = 1
     while len(level):
         slots = choose(level)
+        # Next best: open the tallest children. Last: none at all, which always fits, because a
+        # binary node leaves one sibling a level: `waiting + height + 1` does not grow downwards.
+        for fallback in (lambda n: _greedy_slots(tree.children, height, n), unopened):
+            tight = np.flatnonzero(_entries(slots, height, waiting) > STACK_LIMIT)
+            slots[tight] = fallback(level[tight])
         inner = slots >= 0
-        below = slots[inner].astype(np.int64)
-        slots[inner] = used + np.arange(len(below))
-        used += len(below)
+        next_level: I64 = slots[inner].astype(np.int64)
+        left = waiting + (slots != EMPTY).sum(axis=1) - 1
+        waiting = np.broadcast_to(left[:, None], slots.shape)[inner]
+        slots[inner] = used + np.arange(len(next_level))
+        used += len(next_level)
         rows.append(slots)
         binary.append(level)
-        level = below
+        level = next_level
     return Tree(np.concatenate(rows), tree.bounds[np.concatenate(binary)])
+
+
+def _entries(slots: I32, height: F64, waiting: I64) -> F64:
+    """[k] entries that a traversal below these wide nodes can always be held to: what waits, the
+    other slots, and one entry for every binary level of the tallest one."""
+    tallest = np.where(slots >= 0, height[np.maximum(slots, 0)], 0.0).max(axis=1)
+    return np.asarray(waiting + (slots != EMPTY).sum(axis=1) + tallest)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.tree import Bounds, Tree, fit_bounds
+from bvh.tree import MAX_DEPTH, Bounds, Tree, fit_bounds, tree_levels
 
 F32 = NDArray[np.float32]
 I32 = NDArray[np.int32]
@@ -29,12 +29,13 @@ _LEAST_GAIN = 1e-7
 class ReinsertionConfig:
     """`rounds` of at most `batch` candidates each; a search ends after `steps` nodes with the
     best position found by then; rounds end early when one gains less than `least_progress` of
-    the tree's summed area."""
+    the tree's summed area. A move that would make the tree deeper than `max_depth` is not made."""
 
     rounds: int = 30
     batch: int = 1 << 13
     steps: int = 200
     least_progress: float = 1e-4
+    max_depth: int = MAX_DEPTH
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class _Graph:
     parent: I32  # [nodes], -1 for the root
     box: F32  # [nodes, 6]
     area: F32  # [nodes]
+    height: I32  # [nodes] levels of inner nodes at and below, 0 for a leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def reinsert(tree: Tree, primitive_bounds: Bounds, config: ReinsertionConfig) ->
     for number in range(config.rounds):
         moves = _search(graph, _candidates(graph, number, config.batch), config.steps)
         graph.child = graph.child.copy()
-        _refit(graph, _apply(graph, moves))
+        _refit(graph, _apply(graph, moves, config.max_depth))
         before, cost = cost, float(graph.area[:inner].sum(dtype=np.float64))
         if cost >= before:  # moves that were judged apart can add up to a loss
             break
@@ -87,11 +89,14 @@ def _graph(tree: Tree, primitive_bounds: Bounds) -> _Graph:
     largest = float(np.abs(rows).max())
     exponent = int(np.ceil(np.log2(largest))) if largest > 0.0 else 0
     box = np.ldexp(rows, -exponent).astype(np.float32)
-    return _Graph(child, parent, box, _area(box))
+    height = np.zeros(len(both), np.int32)
+    for level in reversed(tree_levels(tree.children)):
+        height[level] = 1 + height[child[level]].max(axis=1)
+    return _Graph(child, parent, box, _area(box), height)
 
 
 def _refit(graph: _Graph, changed: I32) -> None:
-    """Boxes and areas of `changed` and of everything above, deepest first."""
+    """Boxes, areas and heights of `changed` and of everything above, deepest first."""
     chain = [np.unique(changed)]
     while len(chain[-1]):
         above = graph.parent[chain[-1]]
@@ -107,6 +112,7 @@ def _refit(graph: _Graph, changed: I32) -> None:
         pair = graph.child[rows]
         graph.box[rows] = np.maximum(graph.box[pair[:, 0]], graph.box[pair[:, 1]])
         graph.area[rows] = _area(graph.box[rows])
+        graph.height[rows] = 1 + graph.height[pair].max(axis=1)
 
 
 def _area(box: F32) -> F32:
@@ -198,7 +204,7 @@ def _sibling(child: I32, parent: I32, node: I32) -> I32:
     return np.where(pair[:, 0] == node, pair[:, 1], pair[:, 0])
 
 
-def _apply(graph: _Graph, moves: _Moves) -> I32:
+def _apply(graph: _Graph, moves: _Moves, max_depth: int = MAX_DEPTH) -> I32:
     """Carries out those moves that touch no node of a better one and whose target does not lie
     inside a subtree that moves too (which could close a cycle). Returns the inner nodes whose
     children changed."""
@@ -216,9 +222,13 @@ def _apply(graph: _Graph, moves: _Moves) -> I32:
     moving = np.zeros(len(parent), np.bool_)
     moving[node[kept]] = True
     walk = np.where(kept, target, 0)
+    depth = np.ones(len(node), np.int32)  # of the new parent, 1 = the root
     while (walk > 0).any():
         kept &= ~moving[walk]
+        depth += walk > 0
         walk = np.where(walk > 0, parent[walk], 0)
+    below = np.maximum(graph.height[node], graph.height[target])
+    kept &= depth + below <= max_depth
     node, target, above, sibling = node[kept], target[kept], above[kept], sibling[kept]
     grand = parent[above]
     _replace(child, grand, above, sibling)

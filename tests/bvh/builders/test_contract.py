@@ -5,7 +5,7 @@ import pytest
 
 from bvh.builders import BUILDERS, Builder
 from bvh.sah import sah_cost
-from bvh.tree import EMPTY, check_tree, leaf_slots, tree_levels
+from bvh.tree import EMPTY, MAX_DEPTH, check_tree, leaf_slots, tree_levels
 
 each_builder = pytest.mark.parametrize("builder", BUILDERS, ids=lambda b: b.name)
 
@@ -51,7 +51,7 @@ def test_depth_is_bounded_on_a_tower(builder: Builder) -> None:
     bounds = _tower(5000)
     tree = builder.build(bounds, builder.config)
     assert check_tree(tree, bounds) == []
-    assert len(tree_levels(tree.children)) <= 60
+    assert len(tree_levels(tree.children)) <= MAX_DEPTH
 
 
 @each_builder
