@@ -1,8 +1,9 @@
 """Mrays/s of the traversal kernel: ray sets against kernel variants, interleaved, hits checked.
 
-One repeat dispatches every variant of a ray set once, so that a change of clock or of load meets
-all of them alike. Only the variants of one ray set are alive at a time: many traversal pipelines
-at once slow each other down on some drivers. Times are GPU milliseconds from timestamps.
+One repeat dispatches every variant of a ray set once in one submission, so that a change of clock
+or of load meets all of them alike; the same work warms the GPU up before. Only the variants of one
+ray set are alive at a time: many traversal pipelines at once slow each other down on some drivers.
+Times are GPU milliseconds from timestamps.
 """
 
 from collections.abc import Sequence
@@ -12,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.trace_rays import RayTracer, Variant, fit_variant
+from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
 from bvh.oracle import trace as oracle_trace
-from bvh.rays import MISS_ID, RayFlags
+from bvh.rays import MISS_ID, RayFlags, Rays
 from bvh.raysets import RaySet
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
@@ -56,22 +57,17 @@ class TraceTimes:
 
 
 def variants(bvh: SceneBvh, any_hit: bool) -> list[Variant]:
-    """The kernels worth comparing for a structure.
+    """The kernels worth comparing for a structure; the first is what the frame uses.
 
     A ray set's expected hits take every triangle as opaque, so no variant tests alpha.
     """
-    base = Variant("sorted", any_hit=any_hit)
-    whole = [
-        base,
-        replace(base, name="unsorted", sort=False),
-        replace(base, name="while-while", while_while=True),
-    ]
-    fitted = [fit_variant(variant, bvh, has_alpha=False) for variant in whole]
-    if fitted[0].two_level:
-        return fitted
-    # The TLAS is left out; what it costs is worth a line of its own.
-    through_tlas = replace(fitted[0], name="sorted, through the TLAS", two_level=True)
-    return [*fitted, through_tlas]
+    base = fit_variant(Variant("", any_hit=any_hit), bvh, has_alpha=False)
+    sorted_, unsorted = replace(base, name="sorted"), replace(base, name="unsorted", sort=False)
+    found = [unsorted, sorted_] if any_hit else [sorted_, unsorted]
+    found.append(replace(sorted_, name="while-while", while_while=True))
+    if not base.two_level:
+        found.append(replace(sorted_, name="through the TLAS", two_level=True))
+    return found
 
 
 def bench(
@@ -79,33 +75,28 @@ def bench(
     bvh: SceneBvh,
     raysets: Sequence[tuple[str, RaySet]],
     repeats: int,
-    warmup: int,
+    warmup_ms: float,
     progress: Progress,
 ) -> list[TraceTimes]:
-    """Times every variant on every (label, ray set)."""
+    """Times every variant on every (label, ray set), after `warmup_ms` of the same work."""
     buffer = device.upload("bvh", bvh.words)
     results = []
     for label, rayset in raysets:
-        kinds = variants(bvh, rayset.any_hit)
-        progress.begin(f"{label}: {len(rayset.rays):,} rays", repeats)
-        tracers = [RayTracer(device, bvh.words, v, bvh_buffer=buffer) for v in kinds]
-        for tracer in tracers:
-            tracer.upload(rayset.rays)
-            for _ in range(warmup):
-                tracer.dispatch()
-        ms = np.empty((len(tracers), repeats))
-        for repeat in range(repeats):
-            for index, tracer in enumerate(tracers):
-                ms[index, repeat] = tracer.dispatch()
-            progress.advance()
+        progress.begin(f"{label}: {len(rayset.rays):,} rays")
+        tracers = [
+            fitting_tracer(device, bvh, variant, rayset.rays, buffer)
+            for variant in variants(bvh, rayset.any_hit)
+        ]
+        ms = time_interleaved(device, tracers, repeats, warmup_ms)
+        progress.advance()
         for index, tracer in enumerate(tracers):
             trace = tracer.read()
             different, unexplained = check_hits(bvh, rayset, trace.hits)
             results.append(
                 TraceTimes(
-                    name=f"trace/{label}/{kinds[index].name}",
+                    name=f"trace/{label}/{tracer.variant.name}",
                     rayset=rayset,
-                    variant=kinds[index],
+                    variant=tracer.variant,
                     ms=ms[index],
                     hits=int((trace.hits["object"] != MISS_ID).sum()),
                     different=different,
@@ -114,6 +105,20 @@ def bench(
                 )
             )
     return results
+
+
+def fitting_tracer(
+    device: Device, bvh: SceneBvh, variant: Variant, rays: Rays, buffer: Any
+) -> RayTracer:
+    """The variant with the smallest stack that these rays do not overrun, rays uploaded. The
+    kernel leaves out run-time checks: the bytes are our builder's or were validated."""
+    for stack in STACK_SIZES:
+        tracer = RayTracer(
+            device, bvh.words, variant, bvh_buffer=buffer, stack=stack, trusted=True
+        )
+        if not tracer.trace(rays).failures:
+            break
+    return tracer
 
 
 def check_hits(bvh: SceneBvh, rayset: RaySet, hits: NDArray[Any]) -> tuple[int, int]:

@@ -6,6 +6,7 @@ hits. Every frame is frame 0 again: the same rays, so that the spread is the mac
 Times are milliseconds.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -88,9 +89,11 @@ def measure(
     warmup: int,
     progress: Progress,
     allocated_bytes: Callable[[], int] = lambda: 0,
+    warmup_ms: float = 0.0,
 ) -> Measurement:
     """Measures the size and those of the cost model. `allocated_bytes` tells what the device has
-    allocated so far. Raises CheckFailed where a counted frame hit something else."""
+    allocated so far; `warmup_ms` is what warming up takes at least, whatever the frames: an idle
+    GPU needs about a second of work to reach its clock. Raises CheckFailed where a counted frame hit something else."""
     allocated: list[int] = []
 
     def make_and_weigh(width: int, height: int, count: bool) -> MeasuredFrame:
@@ -99,7 +102,7 @@ def measure(
         allocated.append(allocated_bytes() - before)
         return frame
 
-    main = measure_size(make_and_weigh, width, height, frames, warmup, progress)
+    main = measure_size(make_and_weigh, width, height, frames, warmup, progress, warmup_ms)
     smaller = tuple(
         measure_size(
             make_and_weigh,
@@ -108,6 +111,7 @@ def measure(
             min(frames, MODEL_FRAMES),
             min(warmup, 1),
             progress,
+            warmup_ms,
         )
         for scale in MODEL_SCALES
     )
@@ -115,19 +119,29 @@ def measure(
 
 
 def measure_size(
-    make_frame: MakeFrame, width: int, height: int, frames: int, warmup: int, progress: Progress
+    make_frame: MakeFrame,
+    width: int,
+    height: int,
+    frames: int,
+    warmup: int,
+    progress: Progress,
+    warmup_ms: float = 0.0,
 ) -> SizeRun:
     """Times, then counts one size. One frame is alive at a time: each holds its own pipelines
     and buffers, and many of them at once slow each other down on some drivers."""
     progress.begin(f"timing {width}x{height}", warmup + frames)
     frame = make_frame(width, height, False)
     compile_ms = frame.compile_ms
+    start = time.perf_counter()
+    for _ in range(warmup):
+        frame.run(0)
+        progress.advance("warm-up")
+    while 1e3 * (time.perf_counter() - start) < warmup_ms:
+        frame.run(0)
     timed: list[Any] = []
-    for index in range(warmup + frames):
-        stats = frame.run(0)
-        progress.advance(f"{stats.frame_total_ms:.1f} ms" if index >= warmup else "warm-up")
-        if index >= warmup:
-            timed.append(stats)
+    for _ in range(frames):
+        timed.append(frame.run(0))
+        progress.advance(f"{timed[-1].frame_total_ms:.1f} ms")
     result_hash, image = frame.result_hash(), frame.image()
     del frame
 

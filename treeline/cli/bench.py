@@ -10,6 +10,8 @@ from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.options import Common, with_common
 
 GPU_REPEATS, CPU_REPEATS = 50, 5
+# An idle GPU needs about a second of work to reach its clock; a CPU only has to compile.
+GPU_WARMUP_MS, CPU_WARMUP_MS = 1000.0, 0.0
 
 
 @with_common
@@ -19,7 +21,10 @@ def trace(
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Dispatches. Default 50; 5 on a CPU adapter.")
     ] = None,
-    warmup: Annotated[int, typer.Option(min=0, help="Dispatches before them.")] = 2,
+    warmup: Annotated[
+        float | None,
+        typer.Option(min=0, help="Milliseconds of work before them. Default 1000; 0 on a CPU."),
+    ] = None,
 ) -> None:
     """Time the traversal kernel on ray sets and check every hit against the oracle's."""
     from bvh.raysets import load
@@ -40,11 +45,13 @@ def trace(
         bvh = structures.build(scene, options, common.group)
         if repeats is None:
             repeats = CPU_REPEATS if device.info.is_cpu else GPU_REPEATS
+        if warmup is None:
+            warmup = CPU_WARMUP_MS if device.info.is_cpu else GPU_WARMUP_MS
         results = bench(device, bvh, loaded, repeats, warmup, progress)
     context = structure_context(scene, common.scene_name, device, options, common.group)
     rows = [plain(trace_row(result)) for result in results]
     emit_json(
-        {"context": {**context, "repeats": repeats, "warmup": warmup}, "benchmarks": rows},
+        {"context": {**context, "repeats": repeats, "warmup_ms": warmup}, "benchmarks": rows},
         common.json,
     )
     if not common.to_stdout:

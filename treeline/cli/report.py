@@ -13,6 +13,7 @@ from treeline.outputs import whole_folder
 # size, frames, warm-up: on a GPU, and on a CPU driver, where a frame takes seconds.
 GPU_DEFAULTS = ("1920x1080", 60, 5)
 CPU_DEFAULTS = ("640x360", 5, 1)
+GPU_WARMUP_MS = 1000.0  # at least, before the timed frames of each size
 
 
 @with_common
@@ -77,6 +78,7 @@ def report(
             defaults[2] if warmup is None else warmup,
             progress,
             lambda: device.allocated_bytes,
+            0.0 if device.info.is_cpu else GPU_WARMUP_MS,
         )
         setting = Setting(
             scene=scene,
