@@ -10,7 +10,8 @@ const TEXTURE_VEC4S: u32 = 2u;
 const VERTEX_WORDS: u32 = 8u;
 
 // n roundings of float32 change a result by at most this part of it (Higham; gamma_n).
-const GAMMA_16: f32 = 9.5367523e-7;
+const GAMMA_5: f32 = 2.9802331e-7;
+const GAMMA_8: f32 = 4.7683739e-7;
 
 struct SurfacePoint {
     position: vec3f,
@@ -52,6 +53,27 @@ fn transform_point(rows: array<vec4f, 3>, p: vec3f) -> vec3f {
     return vec3f(dot(rows[0], q), dot(rows[1], q), dot(rows[2], q));
 }
 
+// How far, along each world axis, a ray that starts at a point of a triangle may find that triangle
+// from it (as bvh/surface.py): the point's transform to world and its interpolation, the ray's way
+// back to object space, and the triangle test there. The test measures t along the direction's main
+// axis, so a triangle's extent along any axis displaces it along all: a floor at height zero too.
+// `local` and `world` are the largest coordinates by axis, `extent` the longest edge along an axis
+// of object space.
+fn error_bound(
+    to_world: array<vec4f, 3>, to_object: array<vec4f, 3>, local: vec3f, world: vec3f, extent: f32,
+) -> vec3f {
+    let inner = GAMMA_8 * extent + GAMMA_5 * magnitude(to_object, world);
+    let turned = vec3f(dot(abs(to_world[0].xyz), inner), dot(abs(to_world[1].xyz), inner),
+        dot(abs(to_world[2].xyz), inner));
+    return GAMMA_8 * magnitude(to_world, local) + turned;
+}
+
+// The sum of the absolute terms of `transform_point`.
+fn magnitude(rows: array<vec4f, 3>, size: vec3f) -> vec3f {
+    let q = vec4f(size, 1.0);
+    return vec3f(dot(abs(rows[0]), q), dot(abs(rows[1]), q), dot(abs(rows[2]), q));
+}
+
 // `u` and `v` weigh vertices 1 and 2 of triangle `primitive` of `object`; values a rounding
 // outside of the triangle are brought back, so that the point comes from the primitive.
 fn surface_point(object: u32, primitive: u32, u_in: f32, v_in: f32) -> SurfacePoint {
@@ -66,17 +88,18 @@ fn surface_point(object: u32, primitive: u32, u_in: f32, v_in: f32) -> SurfacePo
     let u = clamp(u_in, 0.0, 1.0);
     let v = clamp(v_in, 0.0, 1.0 - u);
     let w = 1.0 - u - v;
-    let p0 = transform_point(to_world, vertex_position(i0));
-    let p1 = transform_point(to_world, vertex_position(i1));
-    let p2 = transform_point(to_world, vertex_position(i2));
+    let q0 = vertex_position(i0);
+    let q1 = vertex_position(i1);
+    let q2 = vertex_position(i2);
+    let p0 = transform_point(to_world, q0);
+    let p1 = transform_point(to_world, q1);
+    let p2 = transform_point(to_world, q2);
 
     var point: SurfacePoint;
     point.position = w * p0 + u * p1 + v * p2;
-    // The bound covers the transform to world, the interpolation and the transform of a ray
-    // back to object space, each a few roundings of terms no larger than these.
-    let largest = max(abs(p0), max(abs(p1), abs(p2)));
-    let offset = abs(vec3f(to_world[0].w, to_world[1].w, to_world[2].w));
-    point.error = GAMMA_16 * (largest + offset);
+    let edges = max(abs(q1 - q0), abs(q2 - q0));
+    point.error = error_bound(to_world, to_object, max(abs(q0), max(abs(q1), abs(q2))),
+        max(abs(p0), max(abs(p1), abs(p2))), max(edges.x, max(edges.y, edges.z)));
     let area_normal = cross(p1 - p0, p2 - p0);
     let area2 = length(area_normal);
     point.geometric_normal = area_normal / max(area2, 1.0e-37);
