@@ -78,13 +78,18 @@ fn product_error(a: f32, b: f32, product: f32) -> f32 {
     return ((ah * bh - product) + ah * bl + al * bh) + al * bl;
 }
 
-// The sign of an edge function whose rounded value is zero: true for positive.
+// edge(q, p), without the rounding of its products.
+fn exact_edge(p: vec3f, q: vec3f, zero: u32) -> f32 {
+    let left = rounded(q.x * p.y, zero);
+    let right = rounded(q.y * p.x, zero);
+    return (left - right) + (product_error(q.x, p.y, left) - product_error(q.y, p.x, right));
+}
+
+// The sign of an edge function from `first` to `second` whose rounded value is zero: true for
+// positive.
 fn zero_edge_is_positive(ray: TriangleRay, first: vec3f, second: vec3f) -> bool {
-    let left = rounded(second.x * first.y, ray.zero);
-    let right = rounded(second.y * first.x, ray.zero);
-    let left_error = product_error(second.x, first.y, left);
-    let right_error = product_error(second.y, first.x, right);
-    if (left_error != right_error) { return left_error > right_error; }
+    let value = exact_edge(first, second, ray.zero);
+    if (value != 0.0) { return value > 0.0; }
     if (first.y == second.y) { return second.x > first.x; }
     return (second.y > first.y) != (ray.w.x + ray.w.y + ray.w.z < 0.0);
 }
@@ -106,10 +111,15 @@ fn test_projected(
             if (e1 == 0.0 && zero_edge_is_positive(ray, c, a) != positive) { return result; }
             if (e2 == 0.0 && zero_edge_is_positive(ray, a, b) != positive) { return result; }
         }
-        let scale = 1.0 / determinant;
-        result.w1 = e1 * scale;
-        result.w2 = e2 * scale;
-        result.t = (e0 * a.z + e1 * b.z + e2 * c.z) * scale;
+        // The verdict is made; t and the weights need more than rounded edges on a sliver, whose
+        // area is no larger than their error.
+        let x0 = exact_edge(b, c, ray.zero);
+        let x1 = exact_edge(c, a, ray.zero);
+        let x2 = exact_edge(a, b, ray.zero);
+        let scale = 1.0 / (x0 + x1 + x2);
+        result.w1 = x1 * scale;
+        result.w2 = x2 * scale;
+        result.t = (x0 * a.z + x1 * b.z + x2 * c.z) * scale;
         result.hit = result.t > t_min && result.t < t_max;
     }
     return result;
