@@ -23,6 +23,7 @@ from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
 
 TEXTURES = {
+    "ids": "rg32uint",
     "visibility": "rgba32uint",
     "surface": "rgba32uint",
     "depth": "r32float",

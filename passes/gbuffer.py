@@ -1,8 +1,7 @@
 """The G-buffer's first half: which triangle each pixel sees, by rasterising.
 
-One 16-byte attachment (object, primitive, two barycentrics) of WebGPU's guaranteed 32 bytes a
-sample; passes/shaders/resolve.wgsl turns it into normals, materials and depth. The fragment
-stage does nothing else: on some GPUs its arithmetic is far slower than compute. Nothing is
+One 8-byte attachment (object, triangle) of WebGPU's guaranteed 32 bytes a sample;
+passes/shaders/resolve.wgsl turns it into barycentrics, normals, materials and depth. Nothing is
 culled: rays see both sides too.
 """
 
@@ -13,7 +12,7 @@ from engine.gpu.shader import compose
 from engine.gpu.stage import BindGroups, read_bindings
 from passes.gpu_scene import GpuScene
 
-VISIBILITY_FORMAT = "rgba32uint"
+IDS_FORMAT = "rg32uint"
 NOTHING = 0xFFFFFFFF  # `object` of a pixel that sees no triangle
 
 
@@ -42,7 +41,7 @@ def raster_pass(scene: GpuScene) -> Pass:
             fragment={
                 "module": module,
                 "entry_point": entry,
-                "targets": [{"format": VISIBILITY_FORMAT}],
+                "targets": [{"format": IDS_FORMAT}],
             },
         )
         for entry in ("opaque_main", "alpha_main")
@@ -51,9 +50,10 @@ def raster_pass(scene: GpuScene) -> Pass:
 
     def record(resources: Resources) -> Any:
         encoder = device.wgpu.create_render_bundle_encoder(
-            label="gbuffer", color_formats=[VISIBILITY_FORMAT], depth_stencil_format="depth32float"
+            label="gbuffer", color_formats=[IDS_FORMAT], depth_stencil_format="depth32float"
         )
         group = bind_groups.get(resources)
+        encoder.set_index_buffer(resources["geometry"], "uint32")
         objects = scene.prepared.pack.objects
         opaque = [
             scene.prepared.scene.materials[int(o["material"])].opaque for o in objects
@@ -66,7 +66,7 @@ def raster_pass(scene: GpuScene) -> Pass:
                 count = int(objects["triangle_count"][index])
                 if count:
                     first = 3 * int(objects["first_triangle"][index])
-                    encoder.draw(3 * count, 1, first, index)
+                    encoder.draw_indexed(3 * count, 1, first, 0, index)
         return encoder.finish()
 
     def encode(encoder: Any, resources: Resources) -> None:
@@ -80,7 +80,7 @@ def raster_pass(scene: GpuScene) -> Pass:
         return {
             "color_attachments": [
                 {
-                    "view": resources["visibility"],
+                    "view": resources["ids"],
                     "load_op": "clear",
                     "store_op": "store",
                     "clear_value": (NOTHING, NOTHING, 0, 0),
@@ -95,4 +95,4 @@ def raster_pass(scene: GpuScene) -> Pass:
         }
 
     reads = tuple(b.name for b in bindings)
-    return Pass("gbuffer/raster", reads, ("visibility", "raster_depth"), encode, attachments)
+    return Pass("gbuffer/raster", reads, ("ids", "raster_depth"), encode, attachments)

@@ -26,8 +26,10 @@ class GpuScene:
         self.prepared = prepared
         pack = prepared.pack
         start = time.perf_counter()
-        rows = [np.ascontiguousarray(t).view(np.uint32).reshape(-1, 4) for t in
-                (pack.objects, pack.materials, pack.texture_table)]
+        rows = [
+            np.ascontiguousarray(table).view(np.uint32).reshape(-1, 4)
+            for table in (pack.objects, pack.materials, pack.texture_table)
+        ]
         arrays = {
             "bvh": prepared.bvh.words,
             "tables": np.concatenate(rows),
@@ -42,6 +44,11 @@ class GpuScene:
         # Where each table begins: material_base, texture_base (vec4s), vertex_base (words).
         self.bases = (len(rows[0]), len(rows[0]) + len(rows[1]), len(pack.indices))
         self.arrays: Mapping[str, Any] = arrays
-        self.buffers = {name: device.upload(name, array) for name, array in arrays.items()}
+        usage = "STORAGE|COPY_SRC|COPY_DST"
+        self.buffers = {
+            # The rasteriser indexes with the same words that kernels read.
+            name: device.upload(name, array, usage + "|INDEX" if name == "geometry" else usage)
+            for name, array in arrays.items()
+        }
         self.upload_ms = 1e3 * (time.perf_counter() - start)
         self.has_alpha = any(not material.opaque for material in prepared.scene.materials)

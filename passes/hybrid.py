@@ -67,13 +67,14 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
         visible = tile_pass(
             "gbuffer/rays",
             stage("gbuffer/rays", "gbuffer_rays", slots=slots, constants=constants),
-            visibility_out="visibility",
+            ids_out="ids",
         )
     return [
         visible,
         tile_pass(
             "gbuffer/resolve",
             stage("gbuffer/resolve", "resolve"),
+            visibility_out="visibility",
             surface_out="surface",
             depth_out="depth",
         ),
@@ -127,6 +128,11 @@ class HybridFrame:
             raise UserError(f"unknown gbuffer '{options.gbuffer}', there are {', '.join(GBUFFERS)}")
         if not (0 < options.width and 0 < options.height):
             raise UserError(f"size {options.width}x{options.height} has no pixels")
+        if options.gbuffer == "raster" and "primitive-index" not in device.features:
+            raise UserError(
+                f"{device.info.adapter} cannot number triangles in a raster pass (feature "
+                "primitive-index): use the ray-traced G-buffer, --gbuffer rays"
+            )
         self.device = device
         self.options = options
         compiled = device.composer.compile_ms

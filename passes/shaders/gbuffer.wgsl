@@ -1,9 +1,11 @@
-// What the G-buffer holds. The visibility texture (object, primitive, bits of u, bits of v) comes
-// from the rasteriser or from primary rays; everything else is resolved from it once:
+// What the G-buffer holds. The rasteriser or primary rays give `ids` (object, triangle); the rest
+// is resolved from them once, so that both agree:
+// visibility: object, triangle, bits of u and v, the weights of its vertices 1 and 2;
 // surface.x shading normal, .y geometric normal (both octahedral, turned to the viewer),
 // .z base colour rgba8 (square root encoded), .w material | roughness << 16 | metalness << 24.
 
 #import "passes/shaders/octahedral.wgsl"
+#import "passes/shaders/camera.wgsl"
 
 const NOTHING: u32 = 0xffffffffu; // object of a pixel that sees the sky
 
@@ -29,12 +31,6 @@ fn unpack_surface(words: vec4u) -> GBufferSurface {
     let rough_metal = unpack4x8unorm(words.w >> 16u);
     return GBufferSurface(decode_normal(words.x), decode_normal(words.y), color * color,
         words.w & 0xffffu, rough_metal.x, rough_metal.y);
-}
-
-fn camera_direction(pixel: vec2u) -> vec3f {
-    let x = (f32(pixel.x) + 0.5) / f32(frame.width) * 2.0 - 1.0;
-    let y = 1.0 - (f32(pixel.y) + 0.5) / f32(frame.height) * 2.0;
-    return frame.camera_forward.xyz + x * frame.camera_right.xyz + y * frame.camera_up.xyz;
 }
 
 // Lane -> pixel of an 8x8 tile; 32 lanes make an 8x4 block, so that rays pushed in lane order

@@ -1,7 +1,10 @@
-// Rasterises visibility: for each pixel the object, the triangle and where on it. Vertices are
-// pulled by index, so that a triangle's number is the vertex number / 3 on every adapter.
+// Rasterises visibility: the object and the triangle that each pixel sees. Where on the triangle
+// is worked out from the pixel's ray, so that nothing is interpolated and the fragment stage, far
+// slower than compute on some GPUs, has next to nothing to do.
+enable primitive_index;
 #import passes.frame_uniforms
 #import engine.scene.records
+#import "passes/shaders/pixel_hit.wgsl"
 #import $accept
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -13,40 +16,24 @@
 struct Varying {
     @builtin(position) clip: vec4f,
     @location(0) @interpolate(flat, either) object: u32,
-    @location(1) @interpolate(flat, either) primitive: u32,
-    @location(2) barycentric: vec2f,
 }
 
 @vertex
-fn vertex_main(@builtin(vertex_index) corner: u32, @builtin(instance_index) object: u32) -> Varying {
-    let at = object * 7u;
-    let vertex = frame.vertex_base + geometry[corner] * 8u;
-    let p = vec4f(bitcast<vec3f>(vec3u(geometry[vertex], geometry[vertex + 1u], geometry[vertex + 2u])), 1.0);
-    let world = vec4f(
-        dot(bitcast<vec4f>(tables[at]), p),
-        dot(bitcast<vec4f>(tables[at + 1u]), p),
-        dot(bitcast<vec4f>(tables[at + 2u]), p), 1.0);
+fn vertex_main(@builtin(vertex_index) vertex: u32, @builtin(instance_index) object: u32) -> Varying {
+    let world = vec4f(world_position(object, vertex), 1.0);
     let m = frame.view_projection;
-    let slot = corner % 3u;
     return Varying(
-        vec4f(dot(m[0], world), dot(m[1], world), dot(m[2], world), dot(m[3], world)),
-        object,
-        corner / 3u - tables[at + 6u].x,
-        vec2f(f32(slot == 1u), f32(slot == 2u)),
-    );
-}
-
-fn visibility(in: Varying) -> vec4u {
-    return vec4u(in.object, in.primitive, bitcast<vec2u>(in.barycentric));
+        vec4f(dot(m[0], world), dot(m[1], world), dot(m[2], world), dot(m[3], world)), object);
 }
 
 @fragment
-fn opaque_main(in: Varying) -> @location(0) vec4u {
-    return visibility(in);
+fn opaque_main(in: Varying, @builtin(primitive_index) primitive: u32) -> @location(0) vec2u {
+    return vec2u(in.object, primitive);
 }
 
 @fragment
-fn alpha_main(in: Varying) -> @location(0) vec4u {
-    if (!accept_candidate(in.object, in.primitive, in.barycentric.x, in.barycentric.y)) { discard; }
-    return visibility(in);
+fn alpha_main(in: Varying, @builtin(primitive_index) primitive: u32) -> @location(0) vec2u {
+    let uv = pixel_hit(in.object, primitive, camera_direction(vec2u(in.clip.xy)));
+    if (!accept_candidate(in.object, primitive, uv.x, uv.y)) { discard; }
+    return vec2u(in.object, primitive);
 }

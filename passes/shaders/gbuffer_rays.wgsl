@@ -7,7 +7,7 @@
 @group(0) @binding(1) var<storage, read> bvh: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> alpha: array<u32>;
 @group(0) @binding(3) var<storage, read> texels: array<u32>;
-@group(0) @binding(4) var visibility_out: texture_storage_2d<rgba32uint, write>;
+@group(0) @binding(4) var ids_out: texture_storage_2d<rg32uint, write>;
 @group(0) @binding(5) var<storage, read_write> primary_failed: atomic<u32>;
 
 @compute @workgroup_size(64)
@@ -17,6 +17,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let ray = Ray(frame.camera_origin.xyz, 0.0, camera_direction(pixel), INFINITE_T);
     let result = trace(ray, frame.zero);
     if (result.failed != 0u) { atomicOr(&primary_failed, result.failed); }
-    textureStore(visibility_out, pixel, vec4u(result.hit.object, result.hit.primitive,
-        bitcast<u32>(result.hit.u), bitcast<u32>(result.hit.v)));
+    textureStore(ids_out, pixel, vec4u(result.hit.object, result.hit.primitive, 0u, 0u));
 }

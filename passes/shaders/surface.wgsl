@@ -74,6 +74,12 @@ fn magnitude(rows: array<vec4f, 3>, size: vec3f) -> vec3f {
     return vec3f(dot(abs(rows[0]), q), dot(abs(rows[1]), q), dot(abs(rows[2]), q));
 }
 
+fn world_position(object: u32, vertex: u32) -> vec3f {
+    let at = object * OBJECT_VEC4S;
+    return transform_point(
+        array<vec4f, 3>(tables_f(at), tables_f(at + 1u), tables_f(at + 2u)), vertex_position(vertex));
+}
+
 // `u` and `v` weigh vertices 1 and 2 of triangle `primitive` of `object`; values a rounding
 // outside of the triangle are brought back, so that the point comes from the primitive.
 fn surface_point(object: u32, primitive: u32, u_in: f32, v_in: f32) -> SurfacePoint {
