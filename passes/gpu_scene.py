@@ -17,6 +17,24 @@ from passes.alpha import pack_alpha
 from passes.prepare import PreparedScene
 
 
+def scene_arrays(prepared: PreparedScene) -> tuple[dict[str, Any], tuple[int, int, int]]:
+    """What the buffers hold, and where each table begins: material_base, texture_base (vec4s) and
+    vertex_base (words)."""
+    pack = prepared.pack
+    tables = (pack.objects, pack.materials, pack.texture_table)
+    rows = [np.ascontiguousarray(table).view(np.uint32).reshape(-1, 4) for table in tables]
+    arrays = {
+        "bvh": prepared.bvh.words,
+        "tables": np.concatenate(rows),
+        "geometry": np.concatenate(
+            [pack.indices, np.ascontiguousarray(pack.vertices).view(np.uint32)]
+        ),
+        "texels": pack.texels,
+        "alpha": pack_alpha(prepared.scene, pack),
+    }
+    return arrays, (len(rows[0]), len(rows[0]) + len(rows[1]), len(pack.indices))
+
+
 class GpuScene:
     """Uploads at creation; LimitError names a buffer that the adapter cannot bind, before any of
     them is allocated."""
@@ -24,25 +42,10 @@ class GpuScene:
     def __init__(self, device: Device, prepared: PreparedScene) -> None:
         self.device = device
         self.prepared = prepared
-        pack = prepared.pack
         start = time.perf_counter()
-        rows = [
-            np.ascontiguousarray(table).view(np.uint32).reshape(-1, 4)
-            for table in (pack.objects, pack.materials, pack.texture_table)
-        ]
-        arrays = {
-            "bvh": prepared.bvh.words,
-            "tables": np.concatenate(rows),
-            "geometry": np.concatenate(
-                [pack.indices, np.ascontiguousarray(pack.vertices).view(np.uint32)]
-            ),
-            "texels": pack.texels,
-            "alpha": pack_alpha(prepared.scene, pack),
-        }
+        arrays, self.bases = scene_arrays(prepared)
         for name, array in arrays.items():
             device.check_binding(f"{prepared.scene.name}: the {name} buffer", array.nbytes)
-        # Where each table begins: material_base, texture_base (vec4s), vertex_base (words).
-        self.bases = (len(rows[0]), len(rows[0]) + len(rows[1]), len(pack.indices))
         self.arrays: Mapping[str, Any] = arrays
         usage = "STORAGE|COPY_SRC|COPY_DST"
         self.buffers = {

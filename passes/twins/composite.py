@@ -1,0 +1,83 @@
+"""Twin of composite.wgsl: the frame's light put together, the running mean, the picture."""
+
+from typing import Any
+
+import numpy as np
+
+from passes.twins.brdf import reflectance_at_normal, specular_albedo
+from passes.twins.environment import ambient_radiance, environment
+from passes.twins.gbuffer import NOTHING, camera_direction, tile_pixels, unpack_surface
+from passes.twins.material import MATERIAL_VEC4S
+from passes.twins.wgsl_functions import (
+    F32,
+    U32,
+    clamp,
+    dot,
+    normalize,
+    pack_4x8_unorm,
+    reflect,
+    to_float,
+    unpack_2x16_float,
+    vector,
+)
+
+
+def unpack_radiance(words: U32) -> F32:
+    """[n, 2] -> [n, 3]"""
+    return np.concatenate(
+        [unpack_2x16_float(words[:, 0]), unpack_2x16_float(words[:, 1])[:, :1]], -1
+    )
+
+
+def tone_map(c: F32) -> F32:
+    curve = c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + np.float32(0.14))
+    return clamp(curve, 0.0, 1.0)
+
+
+def linear_to_srgb(c: F32) -> F32:
+    curve = np.float32(1.055) * np.power(c, np.float32(1.0 / 2.4)) - np.float32(0.055)
+    return np.where(c <= np.float32(0.0031308), np.float32(12.92) * c, curve)
+
+
+@np.errstate(all="ignore")
+def composite(
+    frame: Any,
+    tables: U32,
+    visibility: U32,
+    surface: U32,
+    direct: U32,
+    reflected: U32,
+    shadow_results: U32,
+    accumulated: F32,
+    picture: U32,
+) -> None:
+    """Adds to `accumulated` [pixels, 4], writes `picture` [pixels]."""
+    pixels = tile_pixels(frame)
+    direction = camera_direction(frame, pixels.x, pixels.y)
+    radiance = environment(frame, direction)
+    covered = np.flatnonzero(visibility[pixels.y, pixels.x, 0] != NOTHING)
+    here = pixels[covered]
+    s = unpack_surface(surface[here.y, here.x])
+    view = normalize(-direction[covered])
+    normal = s.shading_normal
+    material = int(frame["material_base"]) + s.material.astype(np.int64) * MATERIAL_VEC4S
+    emissive = to_float(tables)[material + 1, :3]
+    dull = np.float32(1.0) - s.metalness
+    lit = emissive + dull[:, None] * s.base_color * ambient_radiance(frame, normal)
+    arrived = shadow_results.reshape(-1, 2)[here.index].astype(np.float32)
+    lit = lit + unpack_radiance(direct[here.index]) * arrived[:, :1]
+    r = reflected[here.index]
+    traced = unpack_radiance(r[:, :2]) + unpack_radiance(r[:, 2:]) * arrived[:, 1:]
+    f0 = reflectance_at_normal(s.base_color, s.metalness)
+    n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
+    albedo = specular_albedo(f0, s.roughness, n_v)
+    untraced = albedo * environment(frame, reflect(-view, normal))
+    smooth = (s.roughness <= frame["roughness_cutoff"])[:, None]
+    radiance[covered] = lit + np.where(smooth, traced, untraced)
+
+    total = vector(radiance[:, 0], radiance[:, 1], radiance[:, 2], 1.0)
+    if frame["sample_count"] > 1:
+        total = total + accumulated[pixels.index]
+    accumulated[pixels.index] = total
+    display = linear_to_srgb(tone_map(total[:, :3] / total[:, 3:] * frame["exposure"]))
+    picture[pixels.index] = pack_4x8_unorm(vector(display[:, 0], display[:, 1], display[:, 2], 1.0))

@@ -1,0 +1,64 @@
+"""Twin of material.wgsl: material parameters at a surface point, textures included."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.scene.records import MATERIAL, TEXTURE
+from passes.twins.surface import SurfacePoint
+from passes.twins.textures import TextureRecord, sample_texture
+from passes.twins.wgsl_functions import F32, U32, Index, to_float
+
+MATERIAL_VEC4S = MATERIAL.size // 16
+TEXTURE_VEC4S = TEXTURE.size // 16
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceMaterial:
+    """[n, 3] colours, [n] numbers; `fetches`: textures sampled."""
+
+    base_color: F32
+    metalness: F32
+    roughness: F32
+    emissive: F32
+    fetches: U32
+
+
+def texture_at(frame: Any, tables: U32, index: Index) -> TextureRecord:
+    at = int(frame["texture_base"]) + index * TEXTURE_VEC4S
+    return TextureRecord(*tables[at].T, tables[at + 1, 0])
+
+
+def mip_level(record: TextureRecord, uv_density: F32, cone_width: F32, cosine: F32) -> F32:
+    texels_across = uv_density * np.sqrt((record.width * record.height).astype(np.float32))
+    across = texels_across * cone_width / np.maximum(cosine, np.float32(0.05))
+    return np.asarray(np.log2(np.maximum(across, np.float32(1.0e-6))))
+
+
+def material_at(
+    frame: Any, tables: U32, texels: U32, point: SurfacePoint, cone_width: F32, cosine: F32
+) -> SurfaceMaterial:
+    at = int(frame["material_base"]) + point.material.astype(np.int64) * MATERIAL_VEC4S
+    floats = to_float(tables)
+    third = tables[at + 2]
+    color = floats[at][:, :3] * point.color[:, :3]
+    metalness = floats[at + 1][:, 3].copy()
+    roughness = to_float(third[:, 0]).copy()
+    textures = third[:, 2:].view(np.int32)
+    fetches = np.zeros(len(at), np.uint32)
+
+    def sample(slot: int) -> tuple[Index, F32]:
+        """The lanes whose texture `slot` exists and what they read there."""
+        lanes = np.flatnonzero(textures[:, slot] >= 0)
+        record = texture_at(frame, tables, textures[lanes, slot].astype(np.int64))
+        lod = mip_level(record, point.uv_density[lanes], cone_width[lanes], cosine[lanes])
+        fetches[lanes] += np.uint32(1)
+        return lanes, sample_texture(texels, record, point.uv[lanes], lod)
+
+    lanes, texel = sample(0)
+    color[lanes] *= texel[:, :3]
+    lanes, texel = sample(1)
+    roughness[lanes] *= texel[:, 1]
+    metalness[lanes] *= texel[:, 2]
+    return SurfaceMaterial(color, metalness, roughness, floats[at + 1][:, :3], fetches)

@@ -1,0 +1,68 @@
+"""Twin of reflection.wgsl: a reflection ray from each pixel that is smooth enough."""
+
+from typing import Any
+
+import numpy as np
+
+from passes.rays.reflection import REFLECTION_RECORD
+from passes.twins.brdf import MIRROR_ROUGHNESS
+from passes.twins.gbuffer import NOTHING, camera_direction, tile_pixels, unpack_surface
+from passes.twins.light import REFLECTION_DIMENSION
+from passes.twins.queue_push import RayQueue
+from passes.twins.sampling import basis, random, sample_visible_normal
+from passes.twins.surface import ray_origin, surface_point
+from passes.twins.wgsl_functions import (
+    U32,
+    dot,
+    length,
+    normalize,
+    pack_2x16_float,
+    to_float,
+    vector,
+)
+
+
+@np.errstate(all="ignore")
+def reflection(
+    frame: Any,
+    tables: U32,
+    geometry: U32,
+    visibility: U32,
+    surface: U32,
+    reflection_queue: RayQueue,
+) -> None:
+    """Pushes onto `reflection_queue`."""
+    pixels = tile_pixels(frame)
+    seen = visibility[pixels.y, pixels.x]
+    s = unpack_surface(surface[pixels.y, pixels.x])
+    wanted = (seen[:, 0] != NOTHING) & (s.roughness <= frame["roughness_cutoff"])
+    pixels, seen = pixels[wanted], seen[wanted]
+    s = unpack_surface(surface[pixels.y, pixels.x])
+    view = normalize(-camera_direction(frame, pixels.x, pixels.y))
+    u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
+    point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
+    normal = s.shading_normal
+    b = basis(normal)
+    local = vector(dot(view, b.tangent), dot(view, b.bitangent), dot(view, normal))
+    r1, r2 = (
+        random(pixels.index, frame["frame_index"], frame["seed"], REFLECTION_DIMENSION + i)
+        for i in range(2)
+    )
+    h = sample_visible_normal(local, s.roughness * s.roughness, r1, r2)
+    sampled = h[:, :1] * b.tangent + h[:, 1:2] * b.bitangent + h[:, 2:] * normal
+    half_vector = np.where((s.roughness >= MIRROR_ROUGHNESS)[:, None], sampled, normal)
+    mirrored = np.float32(2.0) * dot(view, half_vector)[:, None] * half_vector - view
+    direction = normalize(mirrored)
+    height = dot(direction, s.geometric_normal)
+    lift = np.float32(1.0e-4) - np.float32(2.0) * height
+    raised = normalize(direction + lift[:, None] * s.geometric_normal)
+    direction = np.where((height <= 0.0)[:, None], raised, direction)
+    width = frame["pixel_spread"] * length(point.position - frame["camera_origin"][:3])
+    spread = frame["pixel_spread"] + s.roughness * s.roughness
+    rays = np.zeros(len(view), REFLECTION_RECORD.dtype)
+    rays["origin"] = ray_origin(point, direction)
+    rays["pixel"] = pixels.index
+    rays["direction"] = direction
+    rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
+    reflection_queue.push(rays)
+    reflection_queue.add("replaced", int((height <= 0.0).sum()))

@@ -1,0 +1,136 @@
+"""Twin of shade.wgsl: what reflection rays found, and the shadow rays from there."""
+
+from typing import Any
+
+import numpy as np
+
+from bvh.rays import MISS_ID
+from passes.rays.shadow import SHADOW_RECORD
+from passes.twins.brdf import (
+    MIRROR_ROUGHNESS,
+    reflectance_at_normal,
+    reflection_weight,
+    specular_albedo,
+)
+from passes.twins.environment import ambient_radiance, environment
+from passes.twins.gbuffer import camera_direction, unpack_surface
+from passes.twins.light import REFLECTED_LIGHT_DIMENSION, is_black, light_from, sample_light
+from passes.twins.material import material_at
+from passes.twins.queue_push import RayQueue
+from passes.twins.surface import face_viewer, ray_origin, surface_point
+from passes.twins.wgsl_functions import (
+    F32,
+    U32,
+    dot,
+    normalize,
+    pack_2x16_float,
+    reflect,
+    unpack_2x16_float,
+    vector,
+)
+
+
+def pack_radiance(c: F32) -> U32:
+    """[n, 3] -> [n, 2]"""
+    clamped = np.minimum(c, np.float32(6.0e4))
+    return np.stack(
+        [pack_2x16_float(clamped[:, :2]), pack_2x16_float(vector(clamped[:, 2], 0.0))], -1
+    )
+
+
+def light_seen(frame: Any, origin: F32, direction: F32, t_max: F32) -> F32:
+    """[n, 3]"""
+    center, half_u, half_v, normal = (
+        frame[f"light_{name}"][:3] for name in ("center", "half_u", "half_v", "normal")
+    )
+    facing = dot(direction, normal)
+    t = dot(center - origin, normal) / facing
+    p = origin + t[:, None] * direction - center
+    u = dot(p, half_u) / dot(half_u, half_u)
+    v = dot(p, half_v) / dot(half_v, half_v)
+    inside = (t > 0.0) & (t < t_max) & (np.abs(u) <= 1.0) & (np.abs(v) <= 1.0)
+    seen = (inside & (facing < 0.0))[:, None]
+    return np.where(seen, frame["light_radiance"][:3], np.float32(0.0))
+
+
+@np.errstate(all="ignore")
+def shade(
+    frame: Any,
+    reflection_queue: RayQueue,
+    reflection_results: Any,
+    surface: U32,
+    tables: U32,
+    geometry: U32,
+    texels: U32,
+    reflected: U32,
+    shadow_queue: RayQueue,
+    *,
+    count: bool = False,
+) -> None:
+    """Writes the rays' rows of `reflected` [pixels, 4], pushes onto `shadow_queue`; with `count`
+    adds hits and texture fetches to the header of `reflection_queue`."""
+    records = reflection_queue.records[: reflection_queue.count]
+    hits = reflection_results[: len(records)]
+    pixel = records["pixel"]
+    y, x = (part.astype(np.int64) for part in np.divmod(pixel, np.uint32(frame["width"])))
+    first = unpack_surface(surface[y, x])
+    weight = reflection_weight(
+        first.base_color,
+        first.metalness,
+        first.roughness,
+        first.shading_normal,
+        normalize(-camera_direction(frame, x, y)),
+        records["direction"],
+    )
+    radiance = environment(frame, records["direction"])
+    light_radiance = np.zeros_like(radiance)
+
+    lanes = np.flatnonzero(hits["object"] != MISS_ID)
+    hit, record = hits[lanes], records[lanes]
+    view = -record["direction"]
+    point = face_viewer(
+        surface_point(frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]),
+        view,
+    )
+    cone = unpack_2x16_float(record["cone"])
+    width = cone[:, 0] + cone[:, 1] * hit["t"]
+    cosine = np.abs(dot(point.geometric_normal, view))
+    material = material_at(frame, tables, texels, point, width, cosine)
+    normal = point.shading_normal
+    n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
+    f0 = reflectance_at_normal(material.base_color, material.metalness)
+    mirrored = reflect(record["direction"], normal)
+    dull = np.float32(1.0) - material.metalness
+    radiance[lanes] = (
+        material.emissive
+        + dull[:, None] * material.base_color * ambient_radiance(frame, normal)
+        + specular_albedo(f0, material.roughness, n_v) * environment(frame, mirrored)
+    )
+    light_uv = sample_light(frame, record["pixel"], REFLECTED_LIGHT_DIMENSION)
+    light = light_from(
+        frame,
+        light_uv,
+        point.position,
+        point.geometric_normal,
+        normal,
+        view,
+        material.base_color,
+        material.metalness,
+        material.roughness,
+    )
+    light_radiance[lanes] = light.radiance
+    wanted = ~is_black(light.radiance * weight[lanes])
+    rays = np.zeros(len(lanes), SHADOW_RECORD.dtype)
+    rays["origin"] = ray_origin(point, light.to_light)
+    rays["light_uv"] = light_uv
+    rays["slot"] = np.uint32(2) * record["pixel"] + np.uint32(1)
+    shadow_queue.push(rays[wanted])
+    if count:
+        reflection_queue.add("texture_fetches", int(material.fetches.sum()))
+        reflection_queue.add("hits", len(lanes))
+
+    seen = light_seen(frame, records["origin"], records["direction"], hits["t"])
+    radiance += np.where((first.roughness < MIRROR_ROUGHNESS)[:, None], seen, np.float32(0.0))
+    reflected[pixel] = np.concatenate(
+        [pack_radiance(radiance * weight), pack_radiance(light_radiance * weight)], -1
+    )

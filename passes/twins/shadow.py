@@ -1,0 +1,53 @@
+"""Twin of shadow.wgsl: direct light on visible surfaces and its shadow rays."""
+
+from typing import Any
+
+import numpy as np
+
+from passes.rays.shadow import SHADOW_RECORD
+from passes.twins.gbuffer import NOTHING, camera_direction, tile_pixels, unpack_surface
+from passes.twins.light import PRIMARY_LIGHT_DIMENSION, is_black, light_from, sample_light
+from passes.twins.queue_push import RayQueue
+from passes.twins.shade import pack_radiance
+from passes.twins.surface import ray_origin, surface_point
+from passes.twins.wgsl_functions import U32, normalize, to_float
+
+
+@np.errstate(all="ignore")
+def shadow(
+    frame: Any,
+    tables: U32,
+    geometry: U32,
+    visibility: U32,
+    surface: U32,
+    direct: U32,
+    shadow_queue: RayQueue,
+) -> None:
+    """Writes `direct` [pixels, 2], pushes onto `shadow_queue`."""
+    pixels = tile_pixels(frame)
+    direct[pixels.index] = 0
+    pixels = pixels[visibility[pixels.y, pixels.x, 0] != NOTHING]
+    seen = visibility[pixels.y, pixels.x]
+    s = unpack_surface(surface[pixels.y, pixels.x])
+    view = normalize(-camera_direction(frame, pixels.x, pixels.y))
+    u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
+    point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
+    light_uv = sample_light(frame, pixels.index, PRIMARY_LIGHT_DIMENSION)
+    light = light_from(
+        frame,
+        light_uv,
+        point.position,
+        s.geometric_normal,
+        s.shading_normal,
+        view,
+        s.base_color,
+        s.metalness,
+        s.roughness,
+    )
+    direct[pixels.index] = pack_radiance(light.radiance)
+    wanted = ~is_black(light.radiance)
+    rays = np.zeros(len(view), SHADOW_RECORD.dtype)
+    rays["origin"] = ray_origin(point, light.to_light)
+    rays["light_uv"] = light_uv
+    rays["slot"] = np.uint32(2) * pixels.index
+    shadow_queue.push(rays[wanted])

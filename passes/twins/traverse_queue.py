@@ -1,0 +1,65 @@
+"""Twin of traverse_queue.wgsl: a ray queue through the CPU oracle.
+
+The oracle owns the truth about hits (bvh.oracle); what the ray type reads and keeps is in
+passes.twins.rays. Triangle weights and t agree with the kernel's to a few ULPs, which of two
+triangles at equal t is hit may differ.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bvh.oracle import Accept, Trace, trace
+from passes.rays import RayType
+from passes.twins.accept_alpha import accept_candidate
+from passes.twins.queue_push import RayQueue
+from passes.twins.rays import RECORD_TWINS
+from passes.twins.wgsl_functions import U32
+
+FAILED_STACK = np.uint32(1)  # bit of bvh.gpu.trace_rays.FAILURES
+INFINITE_T = np.float32(3.4028235e38)
+
+
+def alpha_test(alpha: U32, texels: U32) -> Accept:
+    return partial(accept_candidate, alpha, texels)
+
+
+def traverse_queue(
+    frame: Any,
+    bvh: U32,
+    queue: RayQueue,
+    results: Any,
+    alpha: U32,
+    texels: U32,
+    *,
+    ray: RayType,
+    sort: bool = True,
+) -> None:
+    """Writes `results`: HIT records by queue index (reflection) or words by slot (shadow)."""
+    trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort)
+
+
+def trace_queue(
+    frame: Any,
+    bvh: U32,
+    queue: RayQueue,
+    results: Any,
+    alpha: U32,
+    texels: U32,
+    ray: RayType,
+    sort: bool,
+) -> Trace:
+    twin = RECORD_TWINS[ray.name]
+    records = queue.records[: queue.count]
+    result = trace(
+        bvh.reshape(-1),
+        twin.load_ray(frame, records),
+        any_hit=ray.any_hit,
+        accept=alpha_test(alpha, texels),
+        sort=sort,
+    )
+    twin.store_result(results, records, result)
+    if result.overflows.any():
+        queue.header["failed"] = int(queue.header["failed"]) | int(FAILED_STACK)
+    return result

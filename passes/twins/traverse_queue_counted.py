@@ -1,0 +1,44 @@
+"""Twin of traverse_queue_counted.wgsl: a ray queue through the CPU oracle, with its counters.
+
+The counts are those of the oracle's own walk: it sorts all four children where the kernel finds
+only the nearest, so that `nodes` and the tests are close to the kernel's, not equal. Rays, hits
+and misses are equal. The oracle does not tell objects apart: their rows stay as they were.
+"""
+
+from typing import Any
+
+from bvh.counters import COUNTERS
+from passes.rays import RayType
+from passes.twins.queue_push import RayQueue
+from passes.twins.rays import RECORD_TWINS
+from passes.twins.traverse_queue import trace_queue
+from passes.twins.wgsl_functions import U32
+
+
+def traverse_queue_counted(
+    frame: Any,
+    bvh: U32,
+    queue: RayQueue,
+    results: Any,
+    alpha: U32,
+    texels: U32,
+    counters: U32,
+    slot_nodes: U32,
+    *,
+    ray: RayType,
+    sort: bool = True,
+) -> None:
+    """Adds to `counters` and writes `slot_nodes`, box nodes by slot."""
+    result = trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort)
+    spent = result.counters
+    totals = {name: getattr(spent, name).sum() for name in COUNTERS if hasattr(spent, name)}
+    totals["rays"] = len(result.t)
+    totals["hits"] = result.hit.sum()
+    totals["overflows"] = (result.overflows > 0).sum()
+    totals["nodes_hit"] = spent.nodes[result.hit].sum()
+    for index, name in enumerate(COUNTERS):
+        if name == "stack_max":
+            counters[index] = max(counters[index], spent.stack_max.max(initial=0))
+        else:
+            counters[index] = int(counters[index]) + int(totals[name])
+    slot_nodes[RECORD_TWINS[ray.name].ray_slot(queue.records[: queue.count])] = spent.nodes
