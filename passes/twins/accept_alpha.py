@@ -24,7 +24,9 @@ def accept_candidate(alpha: U32, texels: U32, object: U32, primitive: U32, u: F3
     uv = w[:, None] * uvs[:, 0] + u[:, None] * uvs[:, 1] + v[:, None] * uvs[:, 2]
     seen = np.flatnonzero(record["texture"] >= 0)
     texture = TextureRecord(
-        *(record[name][seen] for name in ("first_texel", "width", "height")),
+        first_texel=record["first_texel"][seen],
+        width=record["width"][seen],
+        height=record["height"][seen],
         mip_count=np.ones(len(seen), np.uint32),
         flags=record["flags"][seen] & ~np.uint32(TEXTURE_SRGB),
     )

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from passes.twins.brdf import reflectance_at_normal, specular_albedo
+from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
-from passes.twins.gbuffer import NOTHING, camera_direction, tile_pixels, unpack_surface
+from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.wgsl_functions import (
     F32,
@@ -30,7 +31,7 @@ def unpack_radiance(words: U32) -> F32:
 
 
 def tone_map(c: F32) -> F32:
-    curve = c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + np.float32(0.14))
+    curve: F32 = c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + np.float32(0.14))
     return clamp(curve, 0.0, 1.0)
 
 

@@ -27,7 +27,8 @@ class SurfaceMaterial:
 
 def texture_at(frame: Any, tables: U32, index: Index) -> TextureRecord:
     at = int(frame["texture_base"]) + index * TEXTURE_VEC4S
-    return TextureRecord(*tables[at].T, tables[at + 1, 0])
+    first_texel, width, height, mip_count = tables[at].T
+    return TextureRecord(first_texel, width, height, mip_count, tables[at + 1, 0])
 
 
 def mip_level(record: TextureRecord, uv_density: F32, cone_width: F32, cosine: F32) -> F32:

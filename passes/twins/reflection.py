@@ -6,7 +6,8 @@ import numpy as np
 
 from passes.rays.reflection import REFLECTION_RECORD
 from passes.twins.brdf import MIRROR_ROUGHNESS
-from passes.twins.gbuffer import NOTHING, camera_direction, tile_pixels, unpack_surface
+from passes.twins.camera import camera_direction
+from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.light import REFLECTION_DIMENSION
 from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import basis, random, sample_visible_normal

@@ -1,19 +1,20 @@
-"""Twin of resolve.wgsl: visibility into the G-buffer's surface and depth."""
+"""Twin of resolve.wgsl: ids into the rest of the G-buffer."""
 
 from typing import Any
 
 import numpy as np
 
+from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import (
     NOTHING,
     GBufferSurface,
-    camera_direction,
     pack_surface,
     tile_pixels,
 )
 from passes.twins.material import material_at
+from passes.twins.pixel_hit import pixel_hit
 from passes.twins.surface import face_viewer, surface_point
-from passes.twins.wgsl_functions import F32, U32, dot, length, normalize, to_float
+from passes.twins.wgsl_functions import F32, U32, dot, length, normalize, to_words
 
 
 @np.errstate(all="ignore")
@@ -22,23 +23,27 @@ def resolve(
     tables: U32,
     geometry: U32,
     texels: U32,
-    visibility: U32,
+    ids: U32,
+    visibility_out: U32,
     surface_out: U32,
     depth_out: F32,
 ) -> None:
-    """Writes `surface_out` [height, width, 4] and `depth_out` [height, width]."""
+    """Writes `visibility_out` and `surface_out` [height, width, 4], `depth_out` [height, width]."""
     pixels = tile_pixels(frame)
+    visibility_out[:] = (NOTHING, NOTHING, 0, 0)
     surface_out[:] = 0
     depth_out[:] = 0
-    pixels = pixels[visibility[pixels.y, pixels.x, 0] != NOTHING]
-    seen = visibility[pixels.y, pixels.x]
-    view = normalize(-camera_direction(frame, pixels.x, pixels.y))
-    u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
-    point = face_viewer(surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v), view)
+    pixels = pixels[ids[pixels.y, pixels.x, 0] != NOTHING]
+    object, primitive = ids[pixels.y, pixels.x].T
+    direction = camera_direction(frame, pixels.x, pixels.y)
+    view = normalize(-direction)
+    u, v = pixel_hit(frame, tables, geometry, object, primitive, direction)
+    point = face_viewer(surface_point(frame, tables, geometry, object, primitive, u, v), view)
     away_from_camera = point.position - frame["camera_origin"][:3]
     cosine = np.abs(dot(point.geometric_normal, view))
     cone_width = frame["pixel_spread"] * length(away_from_camera)
     material = material_at(frame, tables, texels, point, cone_width, cosine)
+    visibility_out[pixels.y, pixels.x] = np.stack([object, primitive, to_words(u), to_words(v)], -1)
     surface_out[pixels.y, pixels.x] = pack_surface(
         GBufferSurface(
             point.shading_normal,

@@ -12,8 +12,9 @@ from passes.twins.brdf import (
     reflection_weight,
     specular_albedo,
 )
+from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
-from passes.twins.gbuffer import camera_direction, unpack_surface
+from passes.twins.gbuffer import unpack_surface
 from passes.twins.light import REFLECTED_LIGHT_DIMENSION, is_black, light_from, sample_light
 from passes.twins.material import material_at
 from passes.twins.queue_push import RayQueue

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from passes.rays.shadow import SHADOW_RECORD
-from passes.twins.gbuffer import NOTHING, camera_direction, tile_pixels, unpack_surface
+from passes.twins.camera import camera_direction
+from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.light import PRIMARY_LIGHT_DIMENSION, is_black, light_from, sample_light
 from passes.twins.queue_push import RayQueue
 from passes.twins.shade import pack_radiance

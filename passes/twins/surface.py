@@ -58,6 +58,15 @@ def error_bound(to_world: F32, to_object: F32, local: F32, world: F32, extent: F
     return np.asarray(GAMMA_8 * magnitude(to_world, local) + turned)
 
 
+def corner_words(frame: Any, tables: U32, geometry: U32, object: U32, primitive: U32) -> U32:
+    """[n, 3, words] the vertex records of each triangle."""
+    facts = tables[object.astype(np.int64) * OBJECT_VEC4S + 6]
+    corner = 3 * (facts[:, 0].astype(np.int64) + primitive)
+    vertex = geometry[corner[:, None] + np.arange(3)].astype(np.int64)
+    first = int(frame["vertex_base"]) + vertex * VERTEX_WORDS
+    return geometry[first[..., None] + np.arange(VERTEX_WORDS)]
+
+
 def surface_point(
     frame: Any, tables: U32, geometry: U32, object: U32, primitive: U32, u_in: F32, v_in: F32
 ) -> SurfacePoint:
@@ -65,11 +74,7 @@ def surface_point(
     rows = to_float(tables)[at[:, None] + np.arange(6)]
     to_world, to_object = rows[:, :3], rows[:, 3:]
     facts = tables[at + 6]
-    corner = 3 * (facts[:, 0].astype(np.int64) + primitive)
-    vertex = geometry[corner[:, None] + np.arange(3)].astype(np.int64)
-    words = geometry[
-        int(frame["vertex_base"]) + vertex[..., None] * VERTEX_WORDS + np.arange(VERTEX_WORDS)
-    ]
+    words = corner_words(frame, tables, geometry, object, primitive)
     values = to_float(words)  # [n, 3, 8]
     u = clamp(u_in, 0.0, 1.0)
     v = clamp(v_in, np.float32(0.0), np.float32(1.0) - u)
@@ -86,11 +91,12 @@ def surface_point(
     world = np.maximum.reduce([np.abs(corner) for corner in p])
     area_normal = cross(p[1] - p[0], p[2] - p[0])
     area2 = length(area_normal)
-    geometric_normal = area_normal / np.maximum(area2, np.float32(1.0e-37))[:, None]
+    geometric_normal: F32 = area_normal / np.maximum(area2, np.float32(1.0e-37))[:, None]
 
     codes = words[:, :, 3]
     n = weigh([decode_normal(codes[:, k]) for k in range(3)])
-    stored = sum(to_object[:, k, :3] * n[:, k : k + 1] for k in range(3))
+    x, y, z = (to_object[:, k, :3] * n[:, k : k + 1] for k in range(3))
+    stored = x + y + z
     stored = np.where((codes == NO_STORED_NORMAL).any(1)[:, None], np.float32(0.0), stored)
     stored_length = length(stored)[:, None]
     shading_normal = np.where(stored_length > 0.0, stored / stored_length, geometric_normal)

@@ -5,6 +5,8 @@ the first component to the last, each operation rounded on its own. A driver may
 them, and its `pow`, `exp2`, `sqrt`, `sin` may be a few ULPs off.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,7 +45,7 @@ def mix(a: F32, b: F32, t: F32) -> F32:
     return np.asarray(a * (np.float32(1.0) - t) + b * t)
 
 
-def clamp(a: F32, low: F32 | float, high: F32 | float) -> F32:
+def clamp(a: F32, low: Any, high: Any) -> F32:
     return np.asarray(np.minimum(np.maximum(a, low), high), np.float32)
 
 
@@ -51,7 +53,7 @@ def reflect(a: F32, normal: F32) -> F32:
     return np.asarray(a - 2.0 * dot(normal, a)[..., None] * normal)
 
 
-def vector(*components: F32 | float) -> F32:
+def vector(*components: Any) -> F32:
     """[n, k] from k components, of which one at least is [n]."""
     return np.stack(np.broadcast_arrays(*(np.asarray(c, np.float32) for c in components)), -1)
 

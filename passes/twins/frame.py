@@ -1,0 +1,152 @@
+"""The hybrid frame on the CPU: the twins in the frame's order over NumPy arrays.
+
+Bisects a wrong picture to one stage: run both, compare what each pass wrote. There is no
+rasteriser here; primary rays through the oracle take its place, whatever the options say.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bvh.counters import buffer_words
+from bvh.gpu.trace_rays import HIT
+from passes.frame_options import FrameOptions
+from passes.frame_uniforms import FrameInputs, pack_uniforms
+from passes.gpu_scene import scene_arrays
+from passes.prepare import PreparedScene
+from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+from passes.twins.arguments import arguments
+from passes.twins.composite import composite
+from passes.twins.gbuffer_rays import gbuffer_rays
+from passes.twins.queue_push import empty_queue
+from passes.twins.reflection import reflection
+from passes.twins.resolve import resolve
+from passes.twins.shade import shade
+from passes.twins.shadow import shadow
+from passes.twins.traverse_queue import traverse_queue
+from passes.twins.traverse_queue_counted import traverse_queue_counted
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPass:
+    """A pass of the frame and its twin. `bind` maps the twin's parameters, which are the
+    bindings of its stage, to the frame's resources where the names differ."""
+
+    name: str
+    twin: Callable[..., None]
+    bind: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bindings(self) -> tuple[str, ...]:
+        parameters = inspect.signature(self.twin).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+
+    def run(self, resources: Mapping[str, Any]) -> None:
+        self.twin(*(resources[self.bind.get(name, name)] for name in self.bindings))
+
+
+def cpu_passes(options: FrameOptions) -> list[CpuPass]:
+    """The frame, in order, each pass named as in `passes.hybrid.hybrid_passes`."""
+
+    def arguments_pass(ray: RayType) -> CpuPass:
+        bind = {"queue": ray.queue, "arguments": f"{ray.name}_arguments"}
+        return CpuPass(f"arguments/{ray.name}", arguments, bind)
+
+    def traverse_pass(ray: RayType) -> CpuPass:
+        twin = traverse_queue_counted if options.count else traverse_queue
+        sort = options.sort_shadow if ray.any_hit else True
+        bind = {
+            "queue": ray.queue,
+            "results": ray.results,
+            "counters": f"{ray.name}_counters",
+            "slot_nodes": f"{ray.name}_nodes",
+        }
+        return CpuPass(f"traverse/{ray.name}/0", partial(twin, ray=ray, sort=sort), bind)
+
+    resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
+    return [
+        CpuPass("gbuffer/rays", gbuffer_rays, {"ids_out": "ids"}),
+        CpuPass("gbuffer/resolve", resolve, resolved),
+        CpuPass("rays/reflection", reflection),
+        arguments_pass(REFLECTION),
+        traverse_pass(REFLECTION),
+        CpuPass("rays/shadow", shadow),
+        CpuPass("shade/reflection", partial(shade, count=options.count)),
+        arguments_pass(SHADOW),
+        traverse_pass(SHADOW),
+        CpuPass("composite", composite),
+    ]
+
+
+_RESOLVED = ("visibility_out", "surface_out", "depth_out")
+
+
+def make_resources(
+    prepared: PreparedScene, options: FrameOptions, inputs: FrameInputs
+) -> dict[str, Any]:
+    """Every buffer and texture of the frame by name, as `passes.frame_data.FrameData` allocates
+    and clears them."""
+    width, height = options.width, options.height
+    pixels = width * height
+    arrays, bases = scene_arrays(prepared)
+    resources: dict[str, Any] = {
+        **arrays,
+        "frame": pack_uniforms(inputs, width, height, bases),
+        "ids": np.zeros((height, width, 2), np.uint32),
+        "visibility": np.zeros((height, width, 4), np.uint32),
+        "surface": np.zeros((height, width, 4), np.uint32),
+        "depth": np.zeros((height, width), np.float32),
+        "direct": np.zeros((pixels, 2), np.uint32),
+        "reflected": np.zeros((pixels, 4), np.uint32),
+        "accumulated": np.zeros((pixels, 4), np.float32),
+        "picture": np.zeros(pixels, np.uint32),
+        "primary_failed": np.zeros(1, np.uint32),
+        "reflection_results": np.zeros(pixels, HIT.dtype),
+        "shadow_results": np.zeros(SHADOW.slots_per_pixel * pixels, np.uint32),
+    }
+    words = buffer_words(max(1, len(prepared.bvh.instances)))
+    for ray in RAY_TYPES:
+        slots = pixels * ray.slots_per_pixel
+        capacity = max(1, int(slots * options.queue_fraction))
+        resources[ray.queue] = empty_queue(ray.record, capacity)
+        resources[f"{ray.name}_arguments"] = np.zeros(3, np.uint32)
+        resources[f"{ray.name}_counters"] = np.zeros(words, np.uint32)
+        resources[f"{ray.name}_nodes"] = np.zeros(slots, np.uint32)
+    return resources
+
+
+def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
+    """The scene's own view, with the options' seed, cutoff and exposure."""
+    scene = prepared.scene
+    return FrameInputs(
+        scene.camera,
+        scene.light,
+        scene.environment,
+        seed=options.seed,
+        roughness_cutoff=options.roughness_cutoff,
+        exposure=options.exposure,
+    )
+
+
+def run_cpu(
+    prepared: PreparedScene,
+    options: FrameOptions,
+    inputs: FrameInputs | None = None,
+    *,
+    until: str | None = None,
+) -> dict[str, Any]:
+    """One frame; every resource by name after the pass whose name is `until` or begins with
+    `until/` (first of those; None: after the last). ValueError for a name that no pass has."""
+    resources = make_resources(prepared, options, inputs or frame_inputs(prepared, options))
+    for item in cpu_passes(options):
+        item.run(resources)
+        if until is not None and f"{item.name}/".startswith(f"{until}/"):
+            return resources
+    if until is not None:
+        names = ", ".join(item.name for item in cpu_passes(options))
+        raise ValueError(f"no pass is named {until}, there are {names}")
+    return resources
