@@ -65,3 +65,8 @@ fn specular_albedo(f0: vec3f, roughness: f32, n_v: f32) -> vec3f {
     let a = min(r.x * r.x, exp2(-9.28 * n_v)) * r.x + r.y;
     return f0 * (-1.04 * a + r.z) + vec3f(1.04 * a + r.w);
 }
+
+// Albedo of the diffuse part under uniform light: of what `specular` (its albedo) leaves over.
+fn diffuse_albedo(base_color: vec3f, metalness: f32, specular: vec3f) -> vec3f {
+    return (1.0 - metalness) * base_color * max(vec3f(0.0), vec3f(1.0) - specular);
+}

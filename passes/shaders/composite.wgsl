@@ -44,15 +44,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let s = unpack_surface(textureLoad(surface, pixel, 0));
         let view = normalize(-direction);
         let emissive = bitcast<vec4f>(tables[frame.material_base + s.material * MATERIAL_VEC4S + 1u]).xyz;
-        radiance = emissive + (1.0 - s.metalness) * s.base_color * ambient_radiance(s.shading_normal);
+        let f0 = reflectance_at_normal(s.base_color, s.metalness);
+        let n_v = max(dot(s.shading_normal, view), 1.0e-4);
+        let specular = specular_albedo(f0, s.roughness, n_v);
+        radiance = emissive
+            + diffuse_albedo(s.base_color, s.metalness, specular) * ambient_radiance(s.shading_normal);
         radiance += unpack_radiance(direct[index]) * f32(shadow_results[2u * index]);
         if (s.roughness <= frame.roughness_cutoff) {
             let r = reflected[index];
             radiance += unpack_radiance(r.xy) + unpack_radiance(r.zw) * f32(shadow_results[2u * index + 1u]);
         } else {
-            let f0 = reflectance_at_normal(s.base_color, s.metalness);
-            let n_v = max(dot(s.shading_normal, view), 1.0e-4);
-            radiance += specular_albedo(f0, s.roughness, n_v) * environment(reflect(-view, s.shading_normal));
+            radiance += specular * environment(reflect(-view, s.shading_normal));
         }
     }
     var sum = vec4f(radiance, 1.0);

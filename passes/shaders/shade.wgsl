@@ -84,11 +84,13 @@ fn main(
             let material = material_at(point, width, abs(dot(point.geometric_normal, view)));
             let n_v = max(dot(point.shading_normal, view), 1.0e-4);
             let f0 = reflectance_at_normal(material.base_color, material.metalness);
+            let specular = specular_albedo(f0, material.roughness, n_v);
             let mirrored = reflect(direction, point.shading_normal);
             // No second bounce: the hit's own reflection sees the environment.
             radiance = material.emissive
-                + (1.0 - material.metalness) * material.base_color * ambient_radiance(point.shading_normal)
-                + specular_albedo(f0, material.roughness, n_v) * environment(mirrored);
+                + diffuse_albedo(material.base_color, material.metalness, specular)
+                    * ambient_radiance(point.shading_normal)
+                + specular * environment(mirrored);
             let light_uv = sample_light(record.pixel, REFLECTED_LIGHT_DIMENSION);
             light = light_from(light_uv, point.position, point.geometric_normal, point.shading_normal, view,
                 material.base_color, material.metalness, material.roughness);

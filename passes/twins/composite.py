@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from passes.twins.brdf import reflectance_at_normal, specular_albedo
+from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
@@ -31,7 +31,7 @@ def unpack_radiance(words: U32) -> F32:
 
 
 def tone_map(c: F32) -> F32:
-    curve: F32 = c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + np.float32(0.14))
+    curve: Any = c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + np.float32(0.14))
     return clamp(curve, 0.0, 1.0)
 
 
@@ -63,16 +63,16 @@ def composite(
     normal = s.shading_normal
     material = int(frame["material_base"]) + s.material.astype(np.int64) * MATERIAL_VEC4S
     emissive = to_float(tables)[material + 1, :3]
-    dull = np.float32(1.0) - s.metalness
-    lit = emissive + dull[:, None] * s.base_color * ambient_radiance(frame, normal)
+    f0 = reflectance_at_normal(s.base_color, s.metalness)
+    n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
+    specular = specular_albedo(f0, s.roughness, n_v)
+    diffuse = diffuse_albedo(s.base_color, s.metalness, specular)
+    lit = emissive + diffuse * ambient_radiance(frame, normal)
     arrived = shadow_results.reshape(-1, 2)[here.index].astype(np.float32)
     lit = lit + unpack_radiance(direct[here.index]) * arrived[:, :1]
     r = reflected[here.index]
     traced = unpack_radiance(r[:, :2]) + unpack_radiance(r[:, 2:]) * arrived[:, 1:]
-    f0 = reflectance_at_normal(s.base_color, s.metalness)
-    n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
-    albedo = specular_albedo(f0, s.roughness, n_v)
-    untraced = albedo * environment(frame, reflect(-view, normal))
+    untraced = specular * environment(frame, reflect(-view, normal))
     smooth = (s.roughness <= frame["roughness_cutoff"])[:, None]
     radiance[covered] = lit + np.where(smooth, traced, untraced)
 

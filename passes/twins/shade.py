@@ -8,6 +8,7 @@ from bvh.rays import MISS_ID
 from passes.rays.shadow import SHADOW_RECORD
 from passes.twins.brdf import (
     MIRROR_ROUGHNESS,
+    diffuse_albedo,
     reflectance_at_normal,
     reflection_weight,
     specular_albedo,
@@ -101,11 +102,12 @@ def shade(
     n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
     f0 = reflectance_at_normal(material.base_color, material.metalness)
     mirrored = reflect(record["direction"], normal)
-    dull = np.float32(1.0) - material.metalness
+    specular = specular_albedo(f0, material.roughness, n_v)
     radiance[lanes] = (
         material.emissive
-        + dull[:, None] * material.base_color * ambient_radiance(frame, normal)
-        + specular_albedo(f0, material.roughness, n_v) * environment(frame, mirrored)
+        + diffuse_albedo(material.base_color, material.metalness, specular)
+        * ambient_radiance(frame, normal)
+        + specular * environment(frame, mirrored)
     )
     light_uv = sample_light(frame, record["pixel"], REFLECTED_LIGHT_DIMENSION)
     light = light_from(
