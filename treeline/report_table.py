@@ -14,11 +14,14 @@ def timing_label(context: dict[str, Any]) -> str:
     """Whose time the report's milliseconds are, in one sentence."""
     if context["adapter_type"] == "CPU":
         return (
-            f"Times are a CPU's, through the software driver {context['adapter']}: "
-            "they compare with each other, not with a GPU's."
+            f"Times are a CPU's, through the software driver {context['adapter']} "
+            f"({context['timing_source']}): they compare with each other, not with a GPU's."
         )
-    if context["timing_source"] == "none":
-        return f"{context['adapter']} offers no timestamps: there are no pass times."
+    if context["timing_source"] == "wall-clock":
+        return (
+            f"{context['adapter']} offers no timestamps: times are by the host's clock, each pass "
+            "submitted and waited for on its own, and no GPU times."
+        )
     return f"Times are {context['adapter']}'s, from {context['timing_source']}."
 
 

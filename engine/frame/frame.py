@@ -68,36 +68,63 @@ class Frame:
         self.resources = dict(resources)
         self.cleared = dict(cleared or {})
         self.timer = PassTimer(device, len(self.passes))
+        self.names = tuple(p.name for p in self.passes)
         check_order(self.passes, (*given, *self.cleared))
 
     def submit(self) -> None:
         """Encodes every pass and submits once."""
-        encoder = self.device.wgpu.create_command_encoder(label="frame")
-        for name, size in self.cleared.items():
-            encoder.clear_buffer(self.resources[name], 0, size)
+        encoder = self._begin()
         for index, item in enumerate(self.passes):
-            timestamps = self.timer.writes(index)
-            extra = {"timestamp_writes": timestamps} if timestamps else {}
-            if item.attachments is None:
-                scope = encoder.begin_compute_pass(label=item.name, **extra)
-            else:
-                scope = encoder.begin_render_pass(
-                    label=item.name, **item.attachments(self.resources), **extra
-                )
-            item.encode(scope, self.resources)
-            scope.end()
+            self._encode(encoder, item, self.timer.writes(index))
         self.timer.resolve(encoder)
         self.device.wgpu.queue.submit([encoder.finish()])
 
+    def _begin(self) -> Any:
+        encoder = self.device.wgpu.create_command_encoder(label="frame")
+        for name, size in self.cleared.items():
+            encoder.clear_buffer(self.resources[name], 0, size)
+        return encoder
+
+    def _encode(self, encoder: Any, item: Pass, timestamps: Any) -> None:
+        extra = {"timestamp_writes": timestamps} if timestamps else {}
+        if item.attachments is None:
+            scope = encoder.begin_compute_pass(label=item.name, **extra)
+        else:
+            attachments = item.attachments(self.resources)
+            scope = encoder.begin_render_pass(label=item.name, **attachments, **extra)
+        item.encode(scope, self.resources)
+        scope.end()
+
     def run(self) -> FrameTimes:
-        """One frame: submit, wait, read the timestamps."""
+        """One frame, and the times of its passes by the device's timing source."""
+        if self.device.timing_source == "wall-clock":
+            return self._run_by_wall_clock()
         start = time.perf_counter()
         self.submit()
         submitted = time.perf_counter()
         spans = self.timer.read_ms()
         done = time.perf_counter()
-        names = tuple(p.name for p in self.passes)
-        return FrameTimes(names, spans, 1e3 * (submitted - start), 1e3 * (done - submitted))
+        return FrameTimes(self.names, spans, 1e3 * (submitted - start), 1e3 * (done - submitted))
+
+    def _run_by_wall_clock(self) -> FrameTimes:
+        """Submits pass by pass and waits for each."""
+        device = self.device
+        device.wgpu.queue.submit([self._begin().finish()])
+        device.wait()
+        start = time.perf_counter()
+        encode_ms = 0.0
+        spans = np.zeros((len(self.passes), 2))
+        for index, item in enumerate(self.passes):
+            began = time.perf_counter()
+            encoder = device.wgpu.create_command_encoder(label=item.name)
+            self._encode(encoder, item, None)
+            commands = encoder.finish()
+            encoded = time.perf_counter()
+            device.wgpu.queue.submit([commands])
+            device.wait()
+            encode_ms += 1e3 * (encoded - began)
+            spans[index] = 1e3 * (encoded - start), 1e3 * (time.perf_counter() - start)
+        return FrameTimes(self.names, spans, encode_ms, float(spans[-1, 1] - encode_ms))
 
 
 def check_order(passes: Sequence[Pass], given: Sequence[str]) -> None:

@@ -132,6 +132,7 @@ class Device:
         self.readback_bytes = 0
         self.forced_waits = 0
         self.allocated_bytes = 0
+        self._fence: Any = None
 
     def _timestamp_period(self) -> float:
         if "timestamp-query" not in self.features:
@@ -143,8 +144,19 @@ class Device:
 
     @property
     def timing_source(self) -> str:
-        """Where pass times come from: "timestamp-query", or "none" where it is not offered."""
-        return "timestamp-query" if self.timestamp_period_ns else "none"
+        """Where pass times come from: "timestamp-query", or "wall-clock" (each pass submitted
+        and waited for on its own) where there are no timestamps and on CPU drivers. llvmpipe
+        offers timestamps, but writes them when it flushes: a pass whose work it had put off
+        then seems free, and a later one pays."""
+        if self.info.is_cpu or not self.timestamp_period_ns:
+            return "wall-clock"
+        return "timestamp-query"
+
+    def wait(self) -> None:
+        """Until everything submitted is done: a read comes after it in the queue."""
+        if self._fence is None:
+            self._fence = self.wgpu.create_buffer(label="fence", size=16, usage="COPY_SRC|COPY_DST")
+        self.read(self._fence, np.uint32, count=1)
 
     def check_binding(self, name: str, size: int) -> None:
         """Refuses a storage buffer beyond the adapter's limits, naming both sizes."""

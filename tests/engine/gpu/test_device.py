@@ -127,7 +127,6 @@ def test_traffic_is_counted(device: Device) -> None:
 def test_limits_and_features_are_the_adapters(device: Device) -> None:
     assert device.limits["max-storage-buffers-per-shader-stage"] >= 8
     assert device.features <= set(module.WANTED)
-    if "timestamp-query" in device.features:
-        assert device.timing_source == "timestamp-query" and device.timestamp_period_ns > 0
-    else:
-        assert device.timing_source == "none"
+    by_timestamps = "timestamp-query" in device.features and not device.info.is_cpu
+    assert device.timing_source == ("timestamp-query" if by_timestamps else "wall-clock")
+    assert ("timestamp-query" in device.features) == (device.timestamp_period_ns > 0)
