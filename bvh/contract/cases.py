@@ -26,6 +26,10 @@ class Cases:
 
     `backed[i]` says how many 64-byte blocks of `node_words[i]` exist (0, 1 or 2). An instruction
     that needs more returns the reject words of its node type, as for any unavailable block.
+
+    Where a rule set says nothing, both backends do the same (ours): `gpurt` packs return mode 0 as
+    `chapter` does (flag word + type, hit); a weight whose source is 3 is +0 in `gpurt`; every NaN
+    in a result word is 0x7fc00000.
     """
 
     descriptor: U32  # [n, 4]
