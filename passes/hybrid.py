@@ -23,14 +23,18 @@ from passes.gpu_scene import GpuScene
 from passes.prepare import PreparedScene
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.read_back import collect_stats
+from passes.twins.frame import cpu_passes, run_cpu
 
 def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> list[Pass]:
     """The frame, in order. Group counts of whole-picture passes are 8x8 pixel tiles."""
     shaders = "passes/shaders/"
     tiles = (-(-options.width // 8), -(-options.height // 8))
 
+    twins = {item.name: item.twin for item in cpu_passes(options)}
+
     def stage(name: str, file: str, **settings: Any) -> Stage:
-        return Stage(device, name, f"{shaders}{file}.wgsl", **settings)
+        twin = twins.get(name)
+        return Stage(device, name, f"{shaders}{file}.wgsl", twin=twin, **settings)
 
     def tile_pass(name: str, item: Stage, **bind: str) -> Pass:
         return stage_pass(name, item, tiles, bind=bind)
@@ -216,6 +220,12 @@ class HybridFrame:
         """One of depth (metres along the view axis, inf where nothing is), normal, roughness,
         metalness, base_color, material, object, primitive, or nodes/<ray type> (counted frames)."""
         return self.data.read_aov(name)
+
+    def run_cpu(self, until: str | None = None) -> dict[str, Any]:
+        """The last frame, as a first sample, by the stages' NumPy twins: every resource by name
+        after the pass `until` (its name or what precedes a `/` in it; None: the last)."""
+        inputs = replace(self.inputs, sample_count=1)
+        return run_cpu(self.scene.prepared, self.options, inputs, until=until)
 
     def result_hash(self) -> str:
         """sha256 of what every ray of the last frame hit, in pixel order: equal for a timed and

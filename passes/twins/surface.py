@@ -91,7 +91,7 @@ def surface_point(
     world = np.maximum.reduce([np.abs(corner) for corner in p])
     area_normal = cross(p[1] - p[0], p[2] - p[0])
     area2 = length(area_normal)
-    geometric_normal: F32 = area_normal / np.maximum(area2, np.float32(1.0e-37))[:, None]
+    geometric_normal: Any = area_normal / np.maximum(area2, np.float32(1.0e-37))[:, None]
 
     codes = words[:, :, 3]
     n = weigh([decode_normal(codes[:, k]) for k in range(3)])

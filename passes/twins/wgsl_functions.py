@@ -2,7 +2,8 @@
 
 Scalars are [n], vectors [n, k]; a vector that is the same in all lanes may be [k]. Sums run from
 the first component to the last, each operation rounded on its own. A driver may fuse or reorder
-them, and its `pow`, `exp2`, `sqrt`, `sin` may be a few ULPs off.
+them, and its `pow`, `exp2`, `sqrt`, `sin` may be a few ULPs off. Packing rounds halves to even, as
+drivers do: WGSL's text rounds them up, SPIR-V leaves them open.
 """
 
 from typing import Any
@@ -70,7 +71,7 @@ def to_words(values: F32) -> U32:
 
 def pack_4x8_unorm(values: F32) -> U32:
     """[n, 4] -> [n]"""
-    code = np.floor(0.5 + np.float32(255.0) * clamp(values, 0.0, 1.0)).astype(np.uint32)
+    code = np.rint(np.float32(255.0) * clamp(values, 0.0, 1.0)).astype(np.uint32)
     shifts = np.array([0, 8, 16, 24], np.uint32)
     return np.asarray(np.bitwise_or.reduce(code << shifts, axis=-1))
 
@@ -84,7 +85,7 @@ def unpack_4x8_unorm(words: U32) -> F32:
 
 def pack_2x16_unorm(values: F32) -> U32:
     """[n, 2] -> [n]"""
-    code = np.floor(0.5 + np.float32(65535.0) * clamp(values, 0.0, 1.0)).astype(np.uint32)
+    code = np.rint(np.float32(65535.0) * clamp(values, 0.0, 1.0)).astype(np.uint32)
     return np.asarray(code[..., 0] | (code[..., 1] << np.uint32(16)))
 
 
@@ -96,7 +97,7 @@ def unpack_2x16_unorm(words: U32) -> F32:
 
 def pack_2x16_snorm(values: F32) -> U32:
     """[n, 2] -> [n]"""
-    code = np.floor(0.5 + np.float32(32767.0) * clamp(values, -1.0, 1.0)).astype(np.int32)
+    code = np.rint(np.float32(32767.0) * clamp(values, -1.0, 1.0)).astype(np.int32)
     half = code.view(np.uint32) & np.uint32(0xFFFF)
     return np.asarray(half[..., 0] | (half[..., 1] << np.uint32(16)))
 
