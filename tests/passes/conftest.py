@@ -6,6 +6,7 @@ light from the sky unless asked for: then everything that is seen came through a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from bvh.build import BuildOptions
 from engine.scene.camera import look_at
 from engine.scene.light import Environment, RectLight
+from engine.scene.load import load_scene
 from engine.scene.material import Material, Texture
 from engine.scene.mesh import Mesh, make_mesh
 from engine.scene.scene import Instance, Scene
@@ -73,6 +75,77 @@ def sphere(
     )
     normals = unit if smooth else None
     return make_mesh("sphere", np.asarray(center) + radius * unit, faces, material, normals=normals)
+
+
+def box(material: int = 0) -> Mesh:
+    """The cube [-1, 1]^3, normals outward, each face with its own uv."""
+    faces = []
+    for axis in range(3):
+        for side in (-1.0, 1.0):
+            n, u = side * np.eye(3)[axis], np.eye(3)[(axis + 1) % 3]
+            v = np.cross(n, u)
+            faces.append(quad(n - u - v, 2 * u, 2 * v, material))
+    return make_mesh(
+        "box",
+        np.concatenate([f.positions for f in faces]),
+        np.concatenate([f.triangles + 4 * i for i, f in enumerate(faces)]),
+        material,
+        uvs=np.concatenate([f.uvs for f in faces]),
+    )
+
+
+def place(move: Any = (0, 0, 0), scale: Any = (1, 1, 1), turn: float = 0.0) -> Any:
+    """Object to world: scaled, turned by `turn` radians about a skew axis, moved."""
+    axis = np.array([0.48, 0.6, 0.64])
+    cross = np.cross(np.eye(3), axis)
+    matrix = np.eye(4)
+    rotation = np.eye(3) - np.sin(turn) * cross + (1 - np.cos(turn)) * cross @ cross
+    matrix[:3, :3] = rotation @ np.diag(scale)
+    matrix[:3, 3] = move
+    return matrix
+
+
+def make_room(sky: Any = (0.3, 0.4, 0.5)) -> Scene:
+    """Everything at once: smooth and flat, rough and mirror, shared, turned, stretched and
+    mirrored instances, a deforming one, alpha-tested leaves, an emitter, textures."""
+    pixels = np.random.default_rng(5).integers(0, 256, (7, 6, 4)).astype(np.uint8)
+    textures = [
+        Texture("leaf", pixels, True, "repeat", "mirror"),
+        Texture("rough", pixels[:4, :4].copy(), False, "clamp", "repeat"),
+    ]
+    materials = [
+        Material("floor", (0.8, 0.7, 0.6, 1.0), 0.0, 0.25),
+        grey(0.6),
+        mirror(),
+        Material("block", (0.9, 0.5, 0.3, 1.0), 0.4, 1.0, metallic_roughness_texture=1),
+        Material("leaf", roughness=0.9, alpha_mode="MASK", base_color_texture=0),
+        Material("lamp", roughness=0.7, emissive=(2.0, 1.5, 1.0)),
+    ]
+    leaf = quad((0.4, 0.0, 1.2), (2, 0, 0), (0, 1.6, 0.3), 4)
+    meshes = [
+        quad((-6, 0, 6), (12, 0, 0), (0, 0, -12), 0),
+        quad((-6, 0, -3), (12, 0, 0), (0, 6, 0), 1),
+        sphere((-1.3, 1.0, 0.0), 1.0, 2, rings=10),
+        box(3),
+        replace(leaf, uvs=3 * leaf.uvs - 1),
+        quad((2.5, 0.1, -2.0), (0.8, 0, 0), (0, 0.8, 0), 5),
+    ]
+    instances = [Instance(f"object{i}", i, np.eye(4)) for i in (0, 1, 2, 4, 5)]
+    instances += [
+        Instance("turned", 3, place((1.6, 0.6, 0.0), (0.5, 0.4, 0.6), 0.7)),
+        Instance("mirrored", 3, place((0.4, 0.5, -1.5), (-0.4, 0.5, 0.3), -0.4)),
+        Instance("moving", 5, place((-4.5, 2.0, 0.0), turn=0.3), lifetime="deforming"),
+    ]
+    scene = make_scene(
+        meshes,
+        materials,
+        textures=textures,
+        instances=instances,
+        eye=(0.5, 1.8, 6.0),
+        target=(0.2, 0.8, 0.0),
+        light=lamp((1.5, 4.0, 2.0), 0.4, (-0.3, -1.0, -0.4), (20, 18, 15)),
+    )
+    return replace(scene, environment=Environment(sky, (0.8, 0.8, 0.9), (0.2, 0.2, 0.15)))
 
 
 def make_scene(
@@ -189,5 +262,25 @@ def draw(device: Any) -> Callable[..., Drawn]:
 def kit() -> SimpleNamespace:
     """The makers of small scenes."""
     return SimpleNamespace(
-        scene=make_scene, quad=quad, sphere=sphere, lamp=lamp, grey=grey, mirror=mirror
+        scene=make_scene,
+        room=make_room,
+        quad=quad,
+        sphere=sphere,
+        box=box,
+        place=place,
+        lamp=lamp,
+        grey=grey,
+        mirror=mirror,
     )
+
+
+@pytest.fixture(scope="session")
+def room() -> PreparedScene:
+    """`kit.room()`, prepared with the defaults."""
+    return prepare(make_room())
+
+
+@pytest.fixture(scope="session")
+def hall() -> PreparedScene:
+    """The embedded scene, prepared once a session."""
+    return prepare(load_scene(Path(__file__).resolve().parents[2] / "assets" / "hall.glb"))
