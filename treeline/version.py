@@ -1,6 +1,8 @@
 """Which treeline this is: the package's version and, in a git checkout, its commit."""
 
+import os
 import subprocess
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -11,14 +13,15 @@ def version() -> str:
     try:
         return metadata.version("treeline")
     except metadata.PackageNotFoundError:
-        return "not installed"
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        return str(project["project"]["version"])
 
 
 def commit() -> str:
-    """The checkout's commit, with "-modified" where tracked files differ from it; "unknown"
-    outside a checkout."""
+    """The checkout's commit, with "-modified" where tracked files differ from it. Outside a
+    checkout what TREELINE_COMMIT says (a copy of the tree on another machine), else "unknown"."""
     if not (ROOT / ".git").exists():
-        return "unknown"
+        return os.environ.get("TREELINE_COMMIT", "unknown")
     described = subprocess.run(
         ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=-modified"],
         cwd=ROOT,
