@@ -1,0 +1,1 @@
+"""Treeline behind other libraries' interfaces: one module a library."""
