@@ -54,7 +54,7 @@ fn half_to_float4(halves: vec4u) -> vec4u {
     let normal = (m << vec4u(13u)) + vec4u(112u << 23u);
     // A denormal half is m * 2^-24: put its leading one where float32 implies it.
     let rise = countLeadingZeros(max(m, vec4u(1u))) - vec4u(8u);
-    let small = ((vec4u(126u) - rise) << vec4u(23u)) + (m << rise);
+    let small = ((vec4u(125u) - rise) << vec4u(23u)) + (m << rise);
     var bits = select(normal, small, m < vec4u(0x400u));
     bits = select(bits, vec4u(0u), m == vec4u(0u));
     bits = select(bits, vec4u(INFINITY), m == vec4u(0x7c00u));
