@@ -11,7 +11,9 @@ fn accept_candidate(object: u32, primitive: u32, u: f32, v: f32) -> bool {
     if (first == 0u) { return true; } // an opaque material forced non-opaque by a flag
     let at = first + primitive * ALPHA_RECORD_WORDS;
     let w = 1.0 - u - v;
-    var value = w * alpha_f(at + 6u) + u * alpha_f(at + 7u) + v * alpha_f(at + 8u);
+    // Differences, so that three equal alphas give just that: a cutoff of 1 keeps what is opaque.
+    let a0 = alpha_f(at + 6u);
+    var value = a0 + u * (alpha_f(at + 7u) - a0) + v * (alpha_f(at + 8u) - a0);
     if (bitcast<i32>(alpha[at + 10u]) >= 0) {
         let uv = w * vec2f(alpha_f(at), alpha_f(at + 1u))
             + u * vec2f(alpha_f(at + 2u), alpha_f(at + 3u))

@@ -19,7 +19,7 @@ def accept_candidate(alpha: U32, texels: U32, object: U32, primitive: U32, u: F3
     u, v = u[lanes], v[lanes]
     w = np.float32(1.0) - u - v
     a = record["alpha"]
-    value = w * a[:, 0] + u * a[:, 1] + v * a[:, 2]
+    value = a[:, 0] + u * (a[:, 1] - a[:, 0]) + v * (a[:, 2] - a[:, 0])
     uvs = record["uv"].reshape(-1, 3, 2)
     uv = w[:, None] * uvs[:, 0] + u[:, None] * uvs[:, 1] + v[:, None] * uvs[:, 2]
     seen = np.flatnonzero(record["texture"] >= 0)

@@ -226,3 +226,16 @@ def test_force_non_opaque_tests_every_triangle_and_opaque_materials_pass(
     counts = [d.stats.rays["reflection"] for d in (plain, forced)]
     assert counts[1].any_hits >= counts[0].any_hits > 0
     assert counts[0].hits == counts[1].hits
+
+
+@pytest.mark.parametrize("gbuffer", ["raster", "rays"])
+@pytest.mark.parametrize("textured", [False, True])
+def test_a_full_alpha_passes_a_cutoff_of_one(
+    kit: Any, draw: Any, textured: bool, gbuffer: str
+) -> None:
+    """Rounding of interpolation weights must not punch holes."""
+    leaf = Material("leaf", alpha_mode="MASK", alpha_cutoff=1.0, base_color_texture=textured - 1)
+    wall = kit.quad((-9, -9, 0), (18, 0, 0), (0, 18, 0))
+    opaque = Texture("leaf", np.full((3, 5, 4), 255, np.uint8), True)
+    scene = kit.scene([wall], [leaf], textures=[opaque], eye=(0.3, 0.2, 5))
+    assert (draw(scene, 64, 64, gbuffer=gbuffer).aov("object") == 0).all()
