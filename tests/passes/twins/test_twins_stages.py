@@ -1,12 +1,6 @@
-"""Every stage of the frame on the GPU against its twin, on equal inputs.
-
-Tolerances: whole numbers are equal. Floats may differ by 1e-5 of their size (a driver's sqrt, pow,
-exp2, sin and cos are off by a few ULPs, and it may fuse); numbers packed into 8 or 16 bits by one
-step, in at most 1% of the places. On llvmpipe nearly everything is equal to the bit.
-"""
+"""Every stage of the frame on the GPU against its twin, on equal inputs."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,100 +9,15 @@ import pytest
 from bvh.counters import COUNTERS
 from engine.gpu.stage import Stage
 from engine.scene.camera import look_at
+from passes.frame_options import FrameOptions
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES
 from passes.twins.arguments import arguments
 from passes.twins.frame import cpu_passes
 from passes.twins.queue_push import RayQueue
 
-RELATIVE, ABSOLUTE = 1e-5, 1e-6
-PACKED_APART = 0.01  # part of packed numbers that may be one step apart
-# Of node and test counts: the oracle sorts all four children, the kernel finds the nearest; in
-# any-hit traversal they visit unsorted children in different orders.
-COUNTS_APART = {"reflection": 0.02, "shadow": 0.15}
-STACK_APART = 3
-PASSES = [item.name for item in cpu_passes(SimpleNamespace(count=False, sort_shadow=False))]  # type: ignore[arg-type]
+PASSES = [item.name for item in cpu_passes(FrameOptions(1, 1))]
 QUEUE_KEYS = {"reflection_queue": "pixel", "shadow_queue": "slot"}
-
-
-def close(a: Any, b: Any) -> bool:
-    return np.allclose(a, b, rtol=RELATIVE, atol=ABSOLUTE)
-
-
-def packed_close(a: Any, b: Any, bits: int) -> bool:
-    """Words that hold numbers of so many bits."""
-    kind = {8: np.uint8, 16: np.uint16}[bits]
-    x, y = (np.ascontiguousarray(v).view(kind).astype(int).ravel() for v in (a, b))
-    apart = np.abs(x - y)
-    return bool(apart.max(initial=0) <= 1 and (apart > 0).sum() <= PACKED_APART * apart.size)
-
-
-def differences(step: Any) -> list[str]:
-    """What of the frame the twin left in another state than the GPU: empty when they agree."""
-    found = []
-    for name, gpu in step.gpu.items():
-        cpu = step.cpu[name]
-        if name in QUEUE_KEYS:
-            found += queue_differences(name, gpu, cpu)
-        elif name == "surface":
-            material, rough_metal = np.uint32(0xFFFF), np.uint32(16)
-            same = all(packed_close(gpu[..., k], cpu[..., k], b) for k, b in enumerate((16, 16, 8)))
-            same &= bool(((gpu[..., 3] ^ cpu[..., 3]) & material == 0).all())
-            same &= packed_close(gpu[..., 3] >> rough_metal, cpu[..., 3] >> rough_metal, 8)
-            found += [] if same else [name]
-        elif name == "visibility":
-            places = (np.ascontiguousarray(v[..., 2:]).view(np.float32) for v in (gpu, cpu))
-            same = np.array_equal(gpu[..., :2], cpu[..., :2]) and close(*places)
-            found += [] if same else [name]
-        elif name in ("direct", "reflected"):
-            found += [] if packed_close(gpu, cpu, 16) else [name]
-        elif name == "picture":
-            found += [] if packed_close(gpu, cpu, 8) else [name]
-        elif name == "reflection_results":
-            # Rubbish lies behind the queue's end.
-            gpu, cpu = (v[: step.gpu["reflection_queue"].count] for v in (gpu, cpu))
-            same = all((gpu[k] == cpu[k]).all() for k in ("object", "primitive", "instance"))
-            same = same and all(close(gpu[k], cpu[k]) for k in ("t", "u", "v"))
-            found += [] if same else [name]
-        elif name.endswith("_counters"):
-            found += counter_differences(name, gpu, cpu)
-        elif name.endswith("_nodes"):
-            same = bool(((gpu > 0) == (cpu > 0)).all())
-            same &= abs(int(gpu.sum()) - int(cpu.sum())) <= COUNTS_APART[name.split("_")[0]] * gpu.sum()
-            found += [] if same else [name]
-        elif gpu.dtype == np.float32:
-            found += [] if np.array_equal(gpu, cpu, equal_nan=True) or close(gpu, cpu) else [name]
-        elif not np.array_equal(gpu, cpu):
-            found.append(name)
-    return found
-
-
-def queue_differences(name: str, gpu: RayQueue, cpu: RayQueue) -> list[str]:
-    if gpu.header != cpu.header:
-        return [f"{name}: {gpu.header} against {cpu.header}"]
-    # Which workgroup pushes first is up to the GPU.
-    key = QUEUE_KEYS[name]
-    x, y = (q.records[: q.count][np.argsort(q.records[key][: q.count])] for q in (gpu, cpu))
-    bad = []
-    for field in x.dtype.names:
-        if field == "cone":
-            same = packed_close(x[field], y[field], 16)
-        elif x[field].dtype == np.float32:
-            same = close(x[field], y[field])
-        else:
-            same = np.array_equal(x[field], y[field])
-        bad += [] if same else [f"{name}.{field}"]
-    return bad
-
-
-def counter_differences(name: str, gpu: Any, cpu: Any) -> list[str]:
-    bad = []
-    for index, field in enumerate(COUNTERS):
-        x, y = int(gpu[index]), int(cpu[index])
-        allowed = STACK_APART if field == "stack_max" else COUNTS_APART[name.split("_")[0]] * x
-        if abs(x - y) > (0 if field in ("rays", "hits", "overflows") else allowed):
-            bad.append(f"{name}.{field}: {x} against {y}")
-    return bad
 
 
 # Sizes are no multiples of the 8x8 tile.
@@ -122,7 +31,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_stage_equals_its_twin(rich_scene: Any, walk: Any, case: str) -> None:
+def test_stage_equals_its_twin(rich_scene: Any, walk: Any, differences: Any, case: str) -> None:
     steps = walk(rich_scene, **CASES[case])
     assert list(steps) == PASSES
     assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
@@ -158,7 +67,7 @@ def test_reflection_rays_of_a_tile_stay_in_lane_order(rich_scene: Any, walk: Any
     assert (np.diff(lane)[np.diff(tile) == 0] > 0).all()
 
 
-def test_empty_picture(rich_scene: Any, walk: Any) -> None:
+def test_empty_picture(rich_scene: Any, walk: Any, differences: Any) -> None:
     away = look_at(np.array([0.0, 50.0, 0.0]), np.array([0.3, 90.0, 0.1]), 0.8)
     scene = replace(rich_scene, scene=replace(rich_scene.scene, camera=away))
     steps = walk(scene, 13, 11)
@@ -169,7 +78,9 @@ def test_empty_picture(rich_scene: Any, walk: Any) -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.2, 0.0])
-def test_queues_over_capacity(rich_scene: Any, walk: Any, fraction: float) -> None:
+def test_queues_over_capacity(
+    rich_scene: Any, walk: Any, differences: Any, fraction: float
+) -> None:
     whole = walk(rich_scene, 21, 35)
     steps = walk(rich_scene, 21, 35, queue_fraction=fraction)
     for name, step in steps.items():

@@ -1,0 +1,59 @@
+"""Reads a frame's GPU resources back as the arrays that twins take.
+
+With `passes.twins.frame.run_cpu` it shows after which pass a picture is wrong.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from bvh.counters import buffer_words
+from bvh.gpu.trace_rays import HIT
+from passes.frame_data import TEXTURES, FrameData
+from passes.frame_uniforms import FrameInputs, pack_uniforms
+from passes.queue import QUEUE_HEADER
+from passes.rays import RAY_TYPES
+from passes.twins.queue_push import RayQueue
+
+_TEXEL_WORDS = {"rgba32uint": 4, "rg32uint": 2, "r32float": 1}
+
+
+def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
+    """Every resource of a frame by name, in the form of `passes.twins.frame.make_resources`;
+    `inputs` are those that the frame was drawn with. Waits for the GPU many times."""
+    pixels, bound, read = data.pixels, data.resources, data.device.read
+    found: dict[str, Any] = {
+        **data.scene.arrays,
+        "frame": pack_uniforms(inputs, data.width, data.height, data.scene.bases),
+    }
+    for name in ("ids", "visibility", "surface", "depth"):
+        words = _TEXEL_WORDS[TEXTURES[name]]
+        raw = data.device.wgpu.queue.read_texture(
+            {"texture": data.textures[name], "mip_level": 0, "origin": (0, 0, 0)},
+            {"offset": 0, "bytes_per_row": 4 * words * data.width, "rows_per_image": data.height},
+            (data.width, data.height, 1),
+        )
+        kind = np.float32 if name == "depth" else np.uint32
+        shape = (data.height, data.width, words)[: 2 if words == 1 else 3]
+        found[name] = np.frombuffer(raw, kind).reshape(shape).copy()
+    for name, kind, width in (
+        ("direct", np.uint32, 2),
+        ("reflected", np.uint32, 4),
+        ("accumulated", np.float32, 4),
+    ):
+        found[name] = read(bound[name], kind, count=width * pixels).reshape(pixels, width)
+    found["picture"] = read(bound["picture"], np.uint32, count=pixels)
+    found["primary_failed"] = read(bound["primary_failed"], np.uint32, count=1)
+    found["reflection_results"] = read(bound["reflection_results"], HIT.dtype, count=pixels)
+    found["shadow_results"] = read(bound["shadow_results"], np.uint32, count=2 * pixels)
+    for ray in RAY_TYPES:
+        header = read(bound[ray.queue], QUEUE_HEADER.dtype, count=1).reshape(())
+        capacity = data.capacities[ray.name]
+        records = read(bound[ray.queue], ray.record.dtype, offset=QUEUE_HEADER.size, count=capacity)
+        found[ray.queue] = RayQueue(header, records)
+        found[f"{ray.name}_arguments"] = read(bound[f"{ray.name}_arguments"], count=3)
+        if data.options.count:
+            words = buffer_words(data.instance_count)
+            found[f"{ray.name}_counters"] = read(bound[f"{ray.name}_counters"], count=words)
+            found[f"{ray.name}_nodes"] = data.read_slot_nodes(ray)
+    return found

@@ -1,0 +1,272 @@
+"""The whole frame on the CPU against the GPU, what a twin must be called, and proof that a wrong
+shader shows in the comparison of its own stage and in no other."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.gpu import shader
+from engine.gpu.shader import compose
+from engine.gpu.stage import read_bindings
+from passes.frame_options import FrameOptions
+from passes.hybrid import HybridFrame
+from passes.prepare import prepare
+from passes.rays import RAY_TYPES, REFLECTION, SHADOW
+from passes.twins.frame import cpu_passes, run_cpu
+
+ROOT = Path(__file__).resolve().parents[3]
+SHADERS = ROOT / "passes" / "shaders"
+WIDTH, HEIGHT = 61, 43
+
+# Files that are no stage or no function of one.
+NO_TWIN = {
+    "accept_opaque",  # the oracle asks for non-opaque candidates only
+    "gbuffer_raster",  # fixed-function; tests compare it with rays
+}
+
+
+@pytest.fixture(scope="module")
+def frames(device: Any, rich_scene: Any) -> Callable[..., HybridFrame]:
+    made: dict[FrameOptions, HybridFrame] = {}
+
+    def make(**settings: Any) -> HybridFrame:
+        options = FrameOptions(WIDTH, HEIGHT, gbuffer="rays", **settings)
+        if options not in made:
+            made[options] = HybridFrame(device, rich_scene, options)
+        return made[options]
+
+    return make
+
+
+def test_every_shader_file_has_a_twin_of_its_name() -> None:
+    shaders = {str(p.relative_to(SHADERS).with_suffix("")) for p in SHADERS.rglob("*.wgsl")}
+    twins = ROOT / "passes" / "twins"
+    modules = {str(p.relative_to(twins).with_suffix("")) for p in twins.rglob("*.py")}
+    assert shaders - NO_TWIN - modules == set()
+    assert {m for m in modules - shaders if not m.endswith("__init__")} == {
+        "frame",
+        "read_back",
+        "wgsl_functions",
+    }
+
+
+@pytest.mark.parametrize("count", [False, True])
+def test_passes_and_bindings_are_those_of_the_gpu(
+    frames: Callable[..., HybridFrame], count: bool
+) -> None:
+    frame = frames(count=count)
+    twins = cpu_passes(frame.options)
+    assert [p.name for p in frame.passes] == [t.name for t in twins]
+    for item, twin in zip(frame.passes, twins, strict=True):
+        bound = {twin.bind.get(name, name) for name in twin.bindings}
+        indirect = {name for name in item.reads if name.endswith("_arguments")}
+        assert bound | indirect == set(item.reads) | set(item.writes)
+
+
+@pytest.mark.parametrize("options", [FrameOptions(8, 8), FrameOptions(8, 8, count=True)])
+def test_twins_take_the_bindings_in_their_order(options: FrameOptions) -> None:
+    slots = {
+        "stack": "bvh/shaders/stack_32.wgsl",
+        "accept": "passes/shaders/accept_alpha.wgsl",
+        "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
+    }
+    records = {f"traverse/{ray.name}/0": ray.record_shader for ray in RAY_TYPES}
+    for twin in cpu_passes(options):
+        function = getattr(twin.twin, "func", twin.twin)
+        name = inspect.unwrap(function).__module__.rpartition(".")[2]
+        filled = {**slots, "record": records.get(twin.name, SHADOW.record_shader)}
+        bindings = read_bindings(compose(f"passes/shaders/{name}.wgsl", filled))
+        assert twin.bindings == tuple(b.name for b in bindings)
+
+
+def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
+    from passes.twins import brdf, light, material, sampling, surface
+
+    texts = {p.stem: p.read_text() for p in SHADERS.glob("*.wgsl")}
+
+    def constant(file: str, name: str) -> float:
+        line = next(x for x in texts[file].splitlines() if x.startswith(f"const {name}:"))
+        return float(line.partition("=")[2].partition(";")[0].strip().rstrip("u"))
+
+    for module, file, names in (
+        (surface, "surface", ("OBJECT_VEC4S", "VERTEX_WORDS", "GAMMA_5", "GAMMA_8")),
+        (material, "surface", ("MATERIAL_VEC4S", "TEXTURE_VEC4S")),
+        (brdf, "brdf", ("MIRROR_ROUGHNESS",)),
+        (sampling, "sampling", ("PI",)),
+        (
+            light,
+            "light",
+            (
+                "REFLECTION_DIMENSION",
+                "PRIMARY_LIGHT_DIMENSION",
+                "REFLECTED_LIGHT_DIMENSION",
+                "SHADOW_T_MAX",
+            ),
+        ),
+    ):
+        for name in names:
+            assert np.float32(getattr(module, name)) == np.float32(constant(file, name)), name
+
+
+def test_frame_on_the_cpu_draws_the_same_picture(frames: Callable[..., HybridFrame]) -> None:
+    frame = frames()
+    for index in (0, 3):
+        stats = frame.run(index)
+        assert stats.valid
+        cpu = frame.run_cpu()
+        assert {ray.name: stats.rays[ray.name].rays for ray in RAY_TYPES} == {
+            ray.name: cpu[ray.queue].count for ray in RAY_TYPES
+        }
+        picture = cpu["picture"].view(np.uint8).reshape(HEIGHT, WIDTH, 4)[..., :3]
+        apart = np.abs(picture.astype(int) - frame.image()).max(axis=-1)
+        # A ray that grazes an edge may choose the other side; all other pixels are equal but for
+        # a step of 1/255.
+        assert (apart > 1).mean() < 0.005
+        raw = frame.device.read(frame.data.resources["accumulated"], np.float32)
+        radiance = raw[: 4 * WIDTH * HEIGHT].reshape(-1, 4)
+        assert np.isclose(radiance, cpu["accumulated"], rtol=1e-3, atol=1e-4).mean() > 0.995
+
+
+def test_counted_frame_counts_the_same_rays(frames: Callable[..., HybridFrame]) -> None:
+    frame = frames(count=True)
+    stats = frame.run()
+    cpu = frame.run_cpu()
+    for ray in RAY_TYPES:
+        totals = cpu[f"{ray.name}_counters"]
+        seen = stats.rays[ray.name]
+        assert (seen.rays, seen.hits) == tuple(totals[:2].tolist())
+        assert seen.nodes == pytest.approx(int(totals[2]), rel=0.05)
+    header = cpu[REFLECTION.queue].header
+    assert stats.rays["reflection"].texture_fetches == header["texture_fetches"]
+
+
+def test_until_stops_after_the_named_pass(rich_scene: Any) -> None:
+    options = FrameOptions(21, 13)
+    early = run_cpu(rich_scene, options, until="gbuffer/resolve")
+    assert early["surface"].any() and not early[REFLECTION.queue].header["count"]
+    shaded = run_cpu(rich_scene, options, until="shade")
+    assert shaded["reflected"].any() and not shaded["picture"].any()
+    assert run_cpu(rich_scene, options)["picture"].all()
+    with pytest.raises(ValueError, match="no pass is named blur, there are gbuffer/rays"):
+        run_cpu(rich_scene, options, until="blur")
+
+
+def test_frame_of_a_scene_without_triangles(kit: Any) -> None:
+    cpu = run_cpu(prepare(kit.scene([], sky=(0.25, 0.5, 1.0))), FrameOptions(5, 3))
+    assert (cpu["accumulated"][:, :3] == np.float32([0.25, 0.5, 1.0])).all()
+    assert len(set(cpu["picture"].tolist())) == 1
+
+
+# File, what is broken in it, and the passes whose comparison must fail: those that use it.
+BROKEN = {
+    "picture upside down": (
+        "passes/shaders/camera.wgsl",
+        "let y = 1.0 - ",
+        "let y = -1.0 + ",
+        {
+            "gbuffer/rays",
+            "gbuffer/resolve",
+            "rays/reflection",
+            "rays/shadow",
+            "shade/reflection",
+            "composite",
+        },
+    ),
+    "wrong vertex": (
+        "passes/shaders/pixel_hit.wgsl",
+        "vec2f(dot(s, p), dot(direction, cross(s, e1)))",
+        "vec2f(dot(s, p), dot(direction, cross(e1, s)))",
+        {"gbuffer/resolve"},
+    ),
+    "normal not turned": (
+        "passes/shaders/surface.wgsl",
+        "turned.shading_normal = -turned.shading_normal;",
+        "",
+        {"gbuffer/resolve", "shade/reflection"},
+    ),
+    "origin inside": (
+        "passes/shaders/surface.wgsl",
+        "{ normal = -normal; }",
+        "{ }",
+        {"rays/reflection", "rays/shadow"},  # a hit's normal faces its ray already
+    ),
+    "half a circle": (
+        "passes/shaders/sampling.wgsl",
+        "2.0 * PI * r2",
+        "PI * r2",
+        {"rays/reflection"},
+    ),
+    "light backwards": (
+        "passes/shaders/light.wgsl",
+        "-dot(direction, frame.light_normal.xyz)",
+        "dot(direction, frame.light_normal.xyz)",
+        {"rays/shadow", "shade/reflection"},
+    ),
+    "other mirror period": (
+        "passes/shaders/textures.wgsl",
+        "2 * n - 1 - period",
+        "period - n",
+        {"gbuffer/resolve", "shade/reflection"},
+    ),
+    "alpha inverted": (
+        "passes/shaders/accept_alpha.wgsl",
+        "return value >= ",
+        "return value < ",
+        {"gbuffer/rays", "traverse/reflection/0", "traverse/shadow/0"},
+    ),
+    "lit and shadowed exchanged": (
+        "passes/shaders/rays/shadow.wgsl",
+        "select(0u, 1u, ",
+        "select(1u, 0u, ",
+        {"traverse/shadow/0"},
+    ),
+    "slots collide": (
+        "passes/shaders/queue_push.wgsl",
+        "lane >= 32u",
+        "lane > 32u",
+        {"rays/reflection", "rays/shadow", "shade/reflection"},
+    ),
+    "reflection's slot": (
+        "passes/shaders/shade.wgsl",
+        "2u * record.pixel + 1u",
+        "2u * record.pixel",
+        {"shade/reflection"},
+    ),
+    "one group short": (
+        "passes/shaders/arguments.wgsl",
+        "+ QUEUE_GROUP_SIZE - 1u",
+        "",
+        # The dispatches that it sizes leave rays out.
+        {
+            "arguments/reflection",
+            "traverse/reflection/0",
+            "shade/reflection",
+            "arguments/shadow",
+            "traverse/shadow/0",
+        },
+    ),
+    "gamma": ("passes/shaders/composite.wgsl", "1.0 / 2.4", "1.0 / 2.5", {"composite"}),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_shader_is_caught_in_its_stage(
+    monkeypatch: pytest.MonkeyPatch, rich_scene: Any, walk_new: Any, differences: Any, fault: str
+) -> None:
+    file, right, wrong, passes = BROKEN[fault]
+    read = shader._read
+
+    def read_broken(source: str) -> str:
+        text = read(source)
+        if source == file:
+            assert right in text, "the fault is no longer where this test puts it"
+            text = text.replace(right, wrong)
+        return text
+
+    monkeypatch.setattr(shader, "_read", read_broken)
+    steps = walk_new(rich_scene, 45, 37)
+    assert {name for name, step in steps.items() if differences(step)} == passes
