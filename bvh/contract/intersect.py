@@ -143,7 +143,8 @@ def check(cases: Cases, rules: Rules) -> I64:
     refuse(last_address >= np.uint64(pointers.ADDRESS_LIMIT), Status.OUT_OF_RANGE)
     vectors = np.concatenate([cases.direction, cases.inverse_direction], axis=1)
     rays = np.concatenate([cases.extent[:, None], cases.origin, vectors], axis=1).view(np.float32)
-    refuse(np.isnan(rays).any(1) | np.isinf(rays[:, 1:4]).any(1), Status.BAD_RAY)
+    bad = np.isnan(rays).any(1) | np.isinf(rays[:, 1:4]).any(1)
+    refuse(np.asarray(bad), Status.BAD_RAY)
     return status
 
 

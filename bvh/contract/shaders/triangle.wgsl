@@ -11,7 +11,7 @@ struct Triangle {
 struct TriangleWords {
     numerator: u32,
     denominator: u32,
-    weights: vec4u, // of slots 0, 1, 2
+    weights: vec4u, // what the sources 0 to 3 of a flag byte select
     hit: bool,
 }
 
@@ -34,10 +34,10 @@ fn load_triangle(node_type: u32) -> Triangle {
     }
 }
 
-// The reported I and J: weights of the slots that the flag byte names. Source 3 names no vertex:
-// it gives slot 0, as the emitter does.
+// The reported I and J: weights of the slots that the flag byte names.
 fn source_weight(weights: vec4u, source: u32) -> u32 {
-    return select(select(weights.x, weights.y, source == 1u), weights.z, source == 2u);
+    let low = select(weights.x, weights.y, source == 1u);
+    return select(low, select(weights.z, weights.w, source == 3u), source >= 2u);
 }
 
 fn from_point(point: vec3u, origin: vec3u) -> vec4u {
@@ -86,7 +86,7 @@ fn intersect_triangle_chapter(triangle: Triangle, ray: NodeRay) -> TriangleWords
     let positive = less4(vec4u(0u), edges).xyz;
     var hit = !(any(negative) && any(positive));
     hit = hit && (denominator & MAGNITUDE) != 0u && !is_nan(numerator);
-    hit = hit && !(front && less(numerator, 0u)) && !(less(denominator, 0u) && less(0u, numerator));
+    hit = hit && !select(less(0u, numerator), less(numerator, 0u), front);
     // An edge that is exactly zero belongs to one of its two triangles.
     let first = py.yzxw;
     let second = py.zxyw;
@@ -96,7 +96,8 @@ fn intersect_triangle_chapter(triangle: Triangle, ray: NodeRay) -> TriangleWords
     let below = less4(first, zero) | (first_zero & less4(zero, second));
     let excluded = select(below != vec4<bool>(front), less4(zero, py), flat);
     hit = hit && !any(((edges & vec4u(MAGNITUDE)) == zero).xyz & excluded.xyz);
-    return TriangleWords(numerator, denominator, weights, hit);
+    // Source 3 names no vertex; the emitter answers with the first one's weight.
+    return TriangleWords(numerator, denominator, weights.xyzx, hit);
 }
 
 fn cross4(a: vec4u, b: vec4u) -> vec4u {
@@ -124,5 +125,6 @@ fn intersect_triangle_gpurt(triangle: Triangle, ray: NodeRay) -> TriangleWords {
     let numerator = select(INFINITY, dots.x, hit);
     let denominator = select(ONE, dots.y, hit);
     let rest = sub4(sub4(vec4u(denominator), vec4u(dots.z)), vec4u(dots.w)).x;
+    // Source 3 reads past the emulation's array: 0 (ours).
     return TriangleWords(numerator, denominator, vec4u(rest, dots.z, dots.w, 0u), hit);
 }
