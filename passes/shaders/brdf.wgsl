@@ -37,7 +37,9 @@ fn evaluate_brdf(
     if (roughness >= MIRROR_ROUGHNESS) {
         let alpha = roughness * roughness;
         let n_h = clamp(dot(normal, h), 0.0, 1.0);
-        let d = n_h * n_h * (alpha * alpha - 1.0) + 1.0;
+        // sin^2 + cos^2 alpha^2; 1 - cos^2 would lose all digits in a narrow lobe.
+        let sine = cross(normal, h);
+        let d = dot(sine, sine) + n_h * n_h * (alpha * alpha);
         let distribution = alpha * alpha / max(PI * d * d, 1.0e-20);
         let masking = 1.0 / (1.0 + smith_lambda(n_l, alpha) + smith_lambda(n_v, alpha));
         specular = f * (distribution * masking / max(4.0 * n_l * n_v, 1.0e-8));
@@ -59,11 +61,12 @@ fn reflection_weight(
 }
 
 // Albedo of the specular lobe under uniform light, for surfaces that send no reflection ray
-// (Karis, "Physically Based Shading on Mobile", 2014, an analytic fit).
+// (Karis, "Physically Based Shading on Mobile", 2014, an analytic fit, which leaves 0..1 by up to
+// 0.05 at its ends).
 fn specular_albedo(f0: vec3f, roughness: f32, n_v: f32) -> vec3f {
     let r = roughness * vec4f(-1.0, -0.0275, -0.572, 0.022) + vec4f(1.0, 0.0425, 1.04, -0.04);
     let a = min(r.x * r.x, exp2(-9.28 * n_v)) * r.x + r.y;
-    return f0 * (-1.04 * a + r.z) + vec3f(1.04 * a + r.w);
+    return clamp(f0 * (-1.04 * a + r.z) + vec3f(1.04 * a + r.w), vec3f(0.0), vec3f(1.0));
 }
 
 // Albedo of the diffuse part under uniform light: of what `specular` (its albedo) leaves over.

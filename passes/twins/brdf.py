@@ -3,7 +3,7 @@
 import numpy as np
 
 from passes.twins.sampling import PI
-from passes.twins.wgsl_functions import F32, clamp, dot, mix, normalize
+from passes.twins.wgsl_functions import F32, clamp, cross, dot, mix, normalize
 
 MIRROR_ROUGHNESS = np.float32(0.02)
 
@@ -34,7 +34,8 @@ def evaluate_brdf(
     diffuse = (1.0 - f) * (1.0 - metalness)[..., None] * base_color / PI
     alpha = roughness * roughness
     n_h = clamp(dot(normal, h), 0.0, 1.0)
-    d = n_h * n_h * (alpha * alpha - 1.0) + 1.0
+    sine = cross(normal, h)
+    d = dot(sine, sine) + n_h * n_h * (alpha * alpha)
     distribution = alpha * alpha / np.maximum(PI * d * d, np.float32(1.0e-20))
     masking = 1.0 / (1.0 + smith_lambda(n_l, alpha) + smith_lambda(n_v, alpha))
     specular = (
@@ -63,7 +64,8 @@ def specular_albedo(f0: F32, roughness: F32, n_v: F32) -> F32:
     )
     x, y, z, w = (r[..., k] for k in range(4))
     a = np.minimum(x * x, np.exp2(np.float32(-9.28) * n_v)) * x + y
-    return np.asarray(f0 * (-1.04 * a + z)[..., None] + (1.04 * a + w)[..., None])
+    fit = f0 * (-1.04 * a + z)[..., None] + (1.04 * a + w)[..., None]
+    return np.asarray(np.clip(fit, np.float32(0.0), np.float32(1.0)))
 
 
 def diffuse_albedo(base_color: F32, metalness: F32, specular: F32) -> F32:
