@@ -10,6 +10,9 @@
 
 #import "bvh/shaders/ray.wgsl"
 
+// A triangle counts as a sliver when it is longer than this, inverted, times its height.
+const SLIVER: f32 = 0.015625;
+
 struct TriangleRay {
     origin: vec3f,
     u: vec3f, // a point's first projected coordinate is dot(u, point - origin)
@@ -94,6 +97,10 @@ fn zero_edge_is_positive(ray: TriangleRay, first: vec3f, second: vec3f) -> bool 
     return (second.y > first.y) != (ray.w.x + ray.w.y + ray.w.z < 0.0);
 }
 
+fn largest_of(p: vec3f) -> f32 {
+    return max(abs(p.x), abs(p.y));
+}
+
 // a, b, c: projected slots 0, 1, 2. e0 = edge(c, b), e1 = edge(a, c), e2 = edge(b, a).
 fn test_projected(
     ray: TriangleRay, t_min: f32, t_max: f32,
@@ -111,11 +118,17 @@ fn test_projected(
             if (e1 == 0.0 && zero_edge_is_positive(ray, c, a) != positive) { return result; }
             if (e2 == 0.0 && zero_edge_is_positive(ray, a, b) != positive) { return result; }
         }
-        // The verdict is made; t and the weights need more than rounded edges on a sliver, whose
-        // area is no larger than their error.
-        let x0 = exact_edge(b, c, ray.zero);
-        let x1 = exact_edge(c, a, ray.zero);
-        let x2 = exact_edge(a, b, ray.zero);
+        // The verdict is made. t and the weights need more than rounded edges on a sliver, whose
+        // area is hardly larger than their error.
+        let reach = max(max(largest_of(a), largest_of(b)), largest_of(c));
+        var x0 = e0;
+        var x1 = e1;
+        var x2 = e2;
+        if (abs(determinant) < SLIVER * reach * reach) {
+            x0 = exact_edge(b, c, ray.zero);
+            x1 = exact_edge(c, a, ray.zero);
+            x2 = exact_edge(a, b, ray.zero);
+        }
         let scale = 1.0 / (x0 + x1 + x2);
         result.w1 = x1 * scale;
         result.w2 = x2 * scale;
