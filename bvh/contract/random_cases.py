@@ -109,7 +109,8 @@ def _scaled_triangles(low: int, high: int) -> Callable[[Random, int], Parts]:
             origin = rays.origin * scale
             direction = rays.direction * geometry.scales(rng, count, -40, 20)
             rays = geometry.make_rays(origin, direction)
-            return _triangles(rng, vertices * noise * scale[:, None], rays)
+            vertices = (vertices * noise * scale[:, None]).astype(np.float32)
+            return _triangles(rng, vertices, rays)
 
     return make
 

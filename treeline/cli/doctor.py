@@ -23,6 +23,7 @@ SHOWN_LIMITS = (
 def doctor(common: Common) -> None:
     """Show adapters, driver, limits, features and display; compile every kernel."""
     from engine.gpu.device import WANTED, list_adapters
+    from engine.gpu.probe import probe
     from treeline.kernels import compile_all
     from treeline.version import commit, version
 
@@ -44,6 +45,9 @@ def doctor(common: Common) -> None:
     features = {name: name in device.features for name in WANTED}
     for name, offered in features.items():
         line(f"feature {name}", "yes" if offered else "no")
+    arithmetic = probe(device)
+    for name, text in arithmetic.lines():
+        line(name, text)
     display = find_display()
     line("display", display or "none (windows need one; pictures and reports do not)")
     results = []
@@ -62,6 +66,7 @@ def doctor(common: Common) -> None:
             "timing_source": device.timing_source,
             "limits": limits,
             "features": features,
+            "arithmetic": arithmetic.facts(),
             "display": display,
             "kernels": results,
         },

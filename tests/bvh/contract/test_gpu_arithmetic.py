@@ -17,6 +17,9 @@ struct Parameters { zero: u32, operation: u32 }
 @group(0) @binding(1) var<storage, read> a: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> b: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read_write> result: array<vec4<u32>>;
+fn quotients(x: vec4u, y: vec4u) -> vec4u {
+    return vec4u(div(x.x, y.x), div(x.y, y.y), div(x.z, y.z), div(x.w, y.w));
+}
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     if (id.x >= arrayLength(&a)) { return; }
@@ -27,7 +30,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         case 0u: { result[id.x] = add4(x, y); }
         case 1u: { result[id.x] = sub4(x, y); }
         case 2u: { result[id.x] = mul4(x, y); }
-        case 3u: { result[id.x] = vec4u(div(x.x, y.x), div(x.y, y.y), div(x.z, y.z), div(x.w, y.w)); }
+        case 3u: { result[id.x] = quotients(x, y); }
         case 4u: { result[id.x] = min_num4(x, y); }
         case 5u: { result[id.x] = max_num4(x, y); }
         case 6u: { result[id.x] = select(vec4u(0u), vec4u(1u), less4(x, y)); }
@@ -50,7 +53,9 @@ def operands(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     any_a, any_b = rng.integers(0, 1 << 32, (2, 60_000), np.uint32)
     close_a = rng.integers(0, 1 << 32, 60_000, np.uint32)
     close_b = close_a + rng.integers(-(30 << 23), 30 << 23, 60_000).astype(np.uint32)
-    tiny_a = rng.integers(0, 1 << 25, 30_000, np.uint32) | rng.integers(0, 2, 30_000, np.uint32) << 31
+    tiny_a = (
+        rng.integers(0, 1 << 25, 30_000, np.uint32) | rng.integers(0, 2, 30_000, np.uint32) << 31
+    )
     tiny_b = rng.integers(0, 1 << 27, 30_000, np.uint32)
     # Few significant bits: products and sums that lie half way between two floats are common.
     few = rng.integers(0, 1 << 32, (2, 30_000), np.uint32) & np.uint32(0xFFFFF000)
