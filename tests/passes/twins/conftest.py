@@ -4,9 +4,9 @@ A Walk holds, for each pass, every resource of the frame before it and after it 
 what the pass's twin makes of the same resources. So a stage is compared on equal inputs whatever
 the stages before it did.
 
-Tolerances: whole numbers are equal. Floats may differ by 1e-5 or 1e-5 of their size (a driver's sqrt, pow,
-exp2, sin and cos are off by a few ULPs, and it may fuse); numbers packed into 8 or 16 bits by one
-step, in at most 1% of the places. On llvmpipe nearly everything is equal to the bit.
+Tolerances: whole numbers are equal. Floats may differ by 1e-5 or by 1e-5 of their size (a driver's
+sqrt, pow, exp2, sin and cos are off by a few ULPs, and it may fuse); numbers packed into 8 or 16
+bits by one step, in at most 1% of the places. On llvmpipe nearly everything is equal to the bit.
 """
 
 import copy
