@@ -305,6 +305,11 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             break;
         }
     }
+    // A driver may end a loop on its own (llvmpipe does after 65,535 rounds): a ray that has neither
+    // finished nor found what it looked for has failed too.
+    if (result.failed == 0u && node != FINISHED && !(ANY_HIT && best.hit)) {
+        result.failed = FAILED_STEPS;
+    }
     count_leave_instance();
 
     if (best.hit) {
