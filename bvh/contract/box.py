@@ -55,8 +55,17 @@ def intersect_boxes(
     """The four result words `[n, 4]` of box nodes `[n, 32]`: child pointers, 0xffffffff for a
     child that is missed, sorted near to far where `sort`."""
     assert words.shape[1] == NODE_WORDS
-    children, minimum, maximum = read_boxes(words, half)
-    # 0 * infinity and infinity - infinity are meant: their NaN is ignored below.
+    entry, exit_ = box_distances(words, half, origin, inverse_direction)
+    children = words[:, : layout.BOX_WIDTH]
+    finish = _chapter if rules == "chapter" else _gpurt
+    with np.errstate(invalid="ignore", over="ignore"):
+        return finish(children, entry, exit_, extent[:, None], growth, sort)
+
+
+def box_distances(words: U32, half: Mask, origin: F32, inverse_direction: F32) -> tuple[F32, F32]:
+    """Entry and exit of every slot `[n, 4]`, neither clamped nor grown; the same in both rules."""
+    _, minimum, maximum = read_boxes(words, half)
+    # 0 * infinity and infinity - infinity are meant: minimum and maximum ignore their NaN.
     with np.errstate(invalid="ignore", over="ignore"):
         origin, inverse = origin[:, None], inverse_direction[:, None]
         low = (minimum - origin) * inverse
@@ -65,8 +74,7 @@ def intersect_boxes(
         near, far = np.where(forward, low, high), np.where(forward, high, low)
         entry = np.fmax(np.fmax(near[..., 0], near[..., 1]), near[..., 2])
         exit_ = np.fmin(np.fmin(far[..., 0], far[..., 1]), far[..., 2])
-        finish = _chapter if rules == "chapter" else _gpurt
-        return finish(children, entry, exit_, extent[:, None], growth, sort)
+    return entry, exit_
 
 
 def _chapter(children: U32, entry: F32, exit_: F32, extent: F32, growth: U32, sort: Mask) -> U32:

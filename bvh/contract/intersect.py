@@ -98,11 +98,8 @@ def intersect(memory: GuestMemory, cases: Cases, rules: Rules) -> Result:
     """The instructions of `cases` with their nodes read from `memory` (its node words are not
     looked at). Nothing is loaded for an instruction that is refused."""
     status = check(cases, rules)
-    pointer = pointers.join(cases.pointer_low, cases.pointer_high)
-    base = fields.read_field(cases.descriptor, "base") << np.uint64(fields.BASE_SHIFT)
-    address = base + (pointers.indices(pointer) << np.uint64(pointers.UNIT_SHIFT))
+    address, needed = node_blocks(cases)
     node_words = np.zeros((len(cases), 2 * BLOCK_WORDS), np.uint32)
-    needed = _blocks(pointers.kinds(pointer))
     for block in range(2):
         # The second half only where the first could be read.
         lanes = np.flatnonzero((status == Status.OK) & (needed > block))
@@ -117,7 +114,7 @@ def intersect(memory: GuestMemory, cases: Cases, rules: Rules) -> Result:
 def intersect_cases(cases: Cases, rules: Rules) -> Result:
     """The instructions of `cases` with the node words that they carry."""
     status = check(cases, rules)
-    needed = _blocks(pointers.kinds(pointers.join(cases.pointer_low, cases.pointer_high)))
+    _, needed = node_blocks(cases)
     status[(status == Status.OK) & (cases.backed < needed)] = Status.UNAVAILABLE
     return Result(_evaluate(cases, status, rules), status)
 
@@ -154,8 +151,12 @@ def reject_words(kind: I64) -> U32:
     return np.where(triangle, np.array(TRIANGLE_REJECT, np.uint32), np.array(BOX_REJECT, np.uint32))
 
 
-def _blocks(kind: I64) -> I64:
-    return np.where(kind == layout.NODE_BOX_FP32, 2, 1)
+def node_blocks(cases: Cases) -> tuple[U64, I64]:
+    """Guest addresses `[n]` of the nodes, and how many 64-byte blocks each has (1 or 2)."""
+    pointer = pointers.join(cases.pointer_low, cases.pointer_high)
+    base = fields.read_field(cases.descriptor, "base") << np.uint64(fields.BASE_SHIFT)
+    address = base + (pointers.indices(pointer) << np.uint64(pointers.UNIT_SHIFT))
+    return address, np.where(pointers.kinds(pointer) == layout.NODE_BOX_FP32, 2, 1)
 
 
 def _evaluate(cases: Cases, status: I64, rules: Rules) -> U32:

@@ -115,6 +115,11 @@ class GuestMemory:
             access[present] = Access.PRESENT
         return words, access
 
+    def missing_pages(self, addresses: U64) -> list[int]:
+        """Numbers of the pages of `addresses` that have not arrived, in order."""
+        numbers = np.unique(addresses >> _PAGE_SHIFT).tolist()
+        return [number for number in numbers if number not in self._pages]
+
     def _refresh(self) -> None:
         if self._stale:
             numbers = sorted(self._pages)

@@ -78,7 +78,8 @@ def load(path: Path) -> Vectors:
         raise UserError(f"{path}: schema {found!r}; this reads schema {SCHEMA}")
     models = {**DEFAULT_MODELS, **data.get("rules", {})}
     vectors = data.get("intersection", [])
-    rows, expected = [], {rules: [] for rules in RULES}
+    rows = []
+    expected: dict[Rules, list[tuple[int, ...] | None]] = {rules: [] for rules in RULES}
     for number, vector in enumerate(vectors):
         try:
             rows.append(_row(vector))
@@ -102,7 +103,7 @@ def load(path: Path) -> Vectors:
     return Vectors(
         tuple(str(vector.get("name", i)) for i, vector in enumerate(vectors)),
         cases,
-        {rules: tuple(rows) for rules, rows in expected.items()},
+        {rules: tuple(found) for rules, found in expected.items()},
         tuple(data.get("encoding", [])),
     )
 
