@@ -108,9 +108,11 @@ class FrameData:
         self.device.write(self.resources["frame"], record.reshape(1))
 
     def grow_queues(self, stats: FrameStats) -> None:
-        """Makes room for what the last frame dropped."""
+        """Makes room for what the last frame dropped, and for the ray that each dropped one might
+        have sent in its turn."""
         for ray in RAY_TYPES:
-            wanted = stats.rays[ray.name].rays + stats.rays[ray.name].dropped
+            wanted = stats.rays[ray.name].rays + stats.dropped
+            wanted = min(wanted, self.pixels * ray.slots_per_pixel)
             if wanted > self.capacities[ray.name]:
                 self.capacities[ray.name] = wanted
                 self._add_queue(ray)

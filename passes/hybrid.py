@@ -106,9 +106,11 @@ def traversal(
         any_hit=ray.any_hit if ray else False,
         sort=options.sort_shadow if ray and ray.any_hit else True,
         while_while=options.while_while,
+        traversal=options.traversal,
     )
     variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.has_alpha)
     slots = {
+        **variant.slots(),
         "stack": stack_shader(options.stack),
         "accept": f"passes/shaders/accept_{'alpha' if scene.has_alpha else 'opaque'}.wgsl",
         "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
@@ -153,6 +155,7 @@ class HybridFrame:
             roughness_cutoff=options.roughness_cutoff,
             exposure=options.exposure,
         )
+        self._overfull: FrameStats | None = None
         self._frame = self._make_frame()
 
     def _make_frame(self) -> Frame:
@@ -192,6 +195,10 @@ class HybridFrame:
         self, frame_index: int, sample_count: int, inputs: FrameInputs | None
     ) -> FrameStats:
         device = self.device
+        if self._overfull is not None:
+            # Not before: the records of a frame stay readable until the next one.
+            self.data.grow_queues(self._overfull)
+            self._frame = self._make_frame()
         before = (device.upload_bytes, device.readback_bytes, device.forced_waits)
         self.inputs = replace(
             inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
@@ -199,9 +206,7 @@ class HybridFrame:
         self.data.write_uniforms(self.inputs)
         times: FrameTimes = self._frame.run()
         stats = collect_stats(self.data, times, before)
-        if stats.dropped:
-            self.data.grow_queues(stats)
-            self._frame = self._make_frame()
+        self._overfull = stats if stats.dropped else None
         return stats
 
     def render(self, samples: int = 1, first_index: int = 0) -> FrameStats:
