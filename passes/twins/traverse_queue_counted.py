@@ -1,8 +1,9 @@
 """Twin of traverse_queue_counted.wgsl: a ray queue through the CPU oracle, with its counters.
 
 The counts are those of the oracle's own walk: it sorts all four children where the kernel finds
-only the nearest, so that `nodes` and the tests are close to the kernel's, not equal. Rays, hits
-and misses are equal. The oracle does not tell objects apart: their rows stay as they were.
+only the nearest, so that `nodes` and the tests are close to the kernel's, not equal, and it
+enters a scene's only instance through the TLAS, which the kernel skips. Rays, hits and misses are
+equal. The oracle does not tell objects apart: their rows stay as they were.
 """
 
 from typing import Any

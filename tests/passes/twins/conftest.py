@@ -32,20 +32,11 @@ from passes.twins.read_back import read_resources
 
 SKY = Environment(zenith=(0.2, 0.4, 0.9), horizon=(0.8, 0.8, 0.7), ground=(0.3, 0.2, 0.1))
 
-
 # Filled with rubbish before a walk, so that what a pass does not write shows.
 WRITTEN = (
-    "direct",
-    "reflected",
-    "accumulated",
-    "picture",
-    "reflection_results",
-    "shadow_results",
-    "reflection_arguments",
-    "shadow_arguments",
-    "reflection_queue",
-    "shadow_queue",
-)
+    "direct reflected accumulated picture reflection_results shadow_results "
+    "reflection_arguments shadow_arguments reflection_queue shadow_queue"
+).split()
 
 
 def turned(angle: float, scale: Any, offset: Any) -> Any:

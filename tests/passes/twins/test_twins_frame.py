@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from engine.gpu import shader
-from engine.gpu.shader import compose
-from engine.gpu.stage import read_bindings
+from engine.gpu.stage import Stage
 from passes.frame_options import FrameOptions
-from passes.hybrid import HybridFrame
+from passes.hybrid import HybridFrame, hybrid_passes
 from passes.prepare import prepare
-from passes.rays import RAY_TYPES, REFLECTION, SHADOW
+from passes.rays import RAY_TYPES, REFLECTION
 from passes.twins.frame import cpu_passes, run_cpu
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -67,20 +66,26 @@ def test_passes_and_bindings_are_those_of_the_gpu(
         assert bound | indirect == set(item.reads) | set(item.writes)
 
 
-@pytest.mark.parametrize("options", [FrameOptions(8, 8), FrameOptions(8, 8, count=True)])
-def test_twins_take_the_bindings_in_their_order(options: FrameOptions) -> None:
-    slots = {
-        "stack": "bvh/shaders/stack_32.wgsl",
-        "accept": "passes/shaders/accept_alpha.wgsl",
-        "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
-    }
-    records = {f"traverse/{ray.name}/0": ray.record_shader for ray in RAY_TYPES}
-    for twin in cpu_passes(options):
-        function = getattr(twin.twin, "func", twin.twin)
-        name = inspect.unwrap(function).__module__.rpartition(".")[2]
-        filled = {**slots, "record": records.get(twin.name, SHADOW.record_shader)}
-        bindings = read_bindings(compose(f"passes/shaders/{name}.wgsl", filled))
-        assert twin.bindings == tuple(b.name for b in bindings)
+@pytest.mark.parametrize("count", [False, True])
+def test_twins_take_the_bindings_in_their_order(
+    monkeypatch: pytest.MonkeyPatch, frames: Callable[..., HybridFrame], count: bool
+) -> None:
+    frame = frames(count=count)
+    stages: dict[str, Stage] = {}
+
+    def make_stage(device: Any, name: str, path: str, **settings: Any) -> Stage:
+        stages[name] = Stage(device, name, path, **settings)
+        return stages[name]
+
+    monkeypatch.setattr("passes.hybrid.Stage", make_stage)
+    hybrid_passes(frame.device, frame.scene, frame.options)
+    for twin in cpu_passes(frame.options):
+        stage = stages.pop(twin.name)
+        assert twin.bindings == tuple(b.name for b in stage.bindings)
+        function = getattr(stage.twin, "func", stage.twin)
+        module = inspect.unwrap(function).__module__
+        assert module.rpartition(".")[2] == Path(stage.shader.name).stem
+    assert not stages
 
 
 def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
@@ -129,6 +134,18 @@ def test_frame_on_the_cpu_draws_the_same_picture(frames: Callable[..., HybridFra
         raw = frame.device.read(frame.data.resources["accumulated"], np.float32)
         radiance = raw[: 4 * WIDTH * HEIGHT].reshape(-1, 4)
         assert np.isclose(radiance, cpu["accumulated"], rtol=1e-3, atol=1e-4).mean() > 0.995
+
+
+def test_hall_on_the_cpu(device: Any, hall: Any) -> None:
+    frame = HybridFrame(device, hall, FrameOptions(72, 41, gbuffer="rays", seed=3))
+    stats = frame.run()
+    cpu = frame.run_cpu()
+    for ray in RAY_TYPES:
+        assert cpu[ray.queue].count == pytest.approx(stats.rays[ray.name].rays, rel=0.002)
+    picture = cpu["picture"].view(np.uint8).reshape(41, 72, 4)[..., :3]
+    apart = np.abs(picture.astype(int) - frame.image()).max(axis=-1)
+    assert (apart > 1).mean() < 0.01
+    assert picture.std() > 20
 
 
 def test_counted_frame_counts_the_same_rays(frames: Callable[..., HybridFrame]) -> None:

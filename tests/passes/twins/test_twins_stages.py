@@ -1,15 +1,18 @@
 """Every stage of the frame on the GPU against its twin, on equal inputs."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bvh.build import BuildOptions
 from bvh.counters import COUNTERS
 from engine.gpu.stage import Stage
 from engine.scene.camera import look_at
 from passes.frame_options import FrameOptions
+from passes.prepare import prepare
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES
 from passes.twins.arguments import arguments
@@ -38,6 +41,29 @@ def test_stage_equals_its_twin(rich_scene: Any, walk: Any, differences: Any, cas
     if case != "one pixel":
         sent = {ray.name: steps["composite"].gpu[ray.queue].count for ray in RAY_TYPES}
         assert sent["reflection"] > 100 and sent["shadow"] > 200
+
+
+@pytest.mark.parametrize("nodes", ["fp16", "fp32"])
+def test_scene_of_one_opaque_instance(
+    kit: SimpleNamespace, walk: Any, differences: Any, nodes: str
+) -> None:
+    """Kernels without the top level and the alpha test, and far from the origin."""
+    meshes = [
+        kit.sphere((300, 0, 0), material=1, rings=6),
+        kit.quad((296, -1, 4), (8, 0, 0), (0, 0, -8)),
+        kit.sphere((302, 0.2, 0), 0.7, rings=5, smooth=False),
+    ]
+    scene = kit.scene(
+        meshes,
+        [kit.grey(), kit.mirror()],
+        eye=(300, 1, 5),
+        target=(300, 0, 0),
+        light=kit.lamp((300, 3, 0), 0.5),
+    )
+    prepared = prepare(scene, BuildOptions(nodes=nodes), "all")
+    steps = walk(prepared, 37, 27)
+    assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
+    assert steps["composite"].gpu["reflection_queue"].count > 50
 
 
 def test_what_the_scene_covers(rich_scene: Any, walk: Any) -> None:
