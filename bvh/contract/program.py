@@ -92,7 +92,7 @@ def scan(words: Sequence[int]) -> Scan:
                 break
             at = end
         else:
-            if not 0 <= at < len(words):
+            if not 0 <= at <= len(words):  # to run off the end of a fragment is no jump
                 notes.append(f"the flow leaves the stream at word {at}")
     lookalikes = [i for i, w in enumerate(words) if is_bvh_word(w) and roles[i] != Role.START]
     return Scan(tuple(roles), dict(sorted(found.items())), tuple(lookalikes), tuple(notes))

@@ -13,6 +13,7 @@ import typer
 
 from treeline.cli.bench import trace
 from treeline.cli.build import build
+from treeline.cli.contract import contract
 from treeline.cli.doctor import doctor
 from treeline.cli.example import triangle
 from treeline.cli.inspect import inspect
@@ -46,6 +47,7 @@ bench.command("trace")(trace)
 example.command("triangle")(triangle)
 app.add_typer(bench, name="bench")
 app.add_typer(example, name="example")
+app.add_typer(contract, name="contract")
 
 
 def _print_version(wanted: bool) -> None:
