@@ -12,7 +12,8 @@ class FrameOptions:
     """`width` and `height` in pixels. `roughness_cutoff`: smoother surfaces send a reflection
     ray. `count` builds counted pipelines: their counts are true, their times are not.
     `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted). `stack` is the entries of a
-    traversal stack that the frame starts with (one of STACK_SIZES)."""
+    traversal stack that the frame starts with (one of STACK_SIZES). `traversal` is one of
+    bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the instruction."""
 
     width: int
     height: int
@@ -25,3 +26,4 @@ class FrameOptions:
     while_while: bool = False
     queue_fraction: float = 1.0
     stack: int = STACK_SIZES[0]
+    traversal: str = "fast"

@@ -106,9 +106,11 @@ def traversal(
         any_hit=ray.any_hit if ray else False,
         sort=options.sort_shadow if ray and ray.any_hit else True,
         while_while=options.while_while,
+        traversal=options.traversal,
     )
     variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.has_alpha)
     slots = {
+        **variant.slots(),
         "stack": stack_shader(options.stack),
         "accept": f"passes/shaders/accept_{'alpha' if scene.has_alpha else 'opaque'}.wgsl",
         "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",

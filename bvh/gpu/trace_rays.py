@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.counters import COUNTERS, buffer_words
-from bvh.layout import INVALID_POINTER, ROOT_POINTER, unpack_pointer
+from bvh.layout import DEFAULT_GROWTH, INVALID_POINTER, ROOT_POINTER, unpack_pointer
 from bvh.rays import RAY
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
+from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
 from engine.gpu.structs import Field, Struct
 from engine.gpu.timer import PassTimer
@@ -36,9 +37,27 @@ STACK_SIZES = (32, 64, 128)
 FAILURES = {1: "a stack overflowed", 2: "an unknown node type was met", 4: "the step limit ran out"}
 
 
+# fast: our own arithmetic. contract: every node through the instruction (bvh/contract).
+TRAVERSALS = ("fast", "contract")
+
+
 def stack_shader(entries: int) -> str:
     """The file that fills the kernel's $stack slot with so many entries."""
     return f"bvh/shaders/stack_{entries}.wgsl"
+
+
+def traversal_slots(traversal: str) -> dict[str, str]:
+    """The slots that decide how nodes are tested: one of TRAVERSALS, else UserError."""
+    if traversal == "fast":
+        return {"traverse": "bvh/shaders/traverse.wgsl"}
+    if traversal != "contract":
+        there = ", ".join(TRAVERSALS)
+        raise UserError(f"no traversal is named '{traversal}'; there are {there}")
+    return {
+        "traverse": "bvh/shaders/traverse_contract.wgsl",
+        "arithmetic": "bvh/contract/shaders/arithmetic_exact.wgsl",
+        "memory": "bvh/contract/shaders/scene_memory.wgsl",
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +74,19 @@ class Variant:
     mask: int = 0xFF
     flags: int = 0
     start_instance_unit: int = 0
+    traversal: str = "fast"
+    rules: str = "chapter"  # contract traversal only, as is `growth` (ULPs)
+    growth: int = DEFAULT_GROWTH
+
+    def slots(self) -> dict[str, str]:
+        """The kernel's slots that do not depend on the stage around it."""
+        return traversal_slots(self.traversal)
 
     def constants(self) -> dict[str, float]:
         """The kernel's WGSL override constants."""
+        contract = {"GPURT_RULES": self.rules == "gpurt", "GROWTH": self.growth}
         return {
+            **(contract if self.traversal == "contract" else {}),
             "ANY_HIT": self.any_hit,
             "SORT": self.sort,
             "WHILE_WHILE": self.while_while,
@@ -132,6 +160,7 @@ class RayTracer:
             f"trace/{variant.name}",
             "bvh/shaders/trace_rays_counted.wgsl" if counted else "bvh/shaders/trace_rays.wgsl",
             slots={
+                **variant.slots(),
                 "stack": stack_shader(stack),
                 "accept": f"bvh/shaders/accept_{'none' if count_all else 'all'}.wgsl",
                 "count": f"bvh/shaders/count_{'events' if counted else 'nothing'}.wgsl",

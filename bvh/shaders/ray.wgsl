@@ -18,6 +18,15 @@ struct Hit {
     instance: u32,
 }
 
+// What a triangle test found: weights of the block's slots 1 and 2.
+struct TriangleHit {
+    t: f32,
+    w1: f32, // weight of slot 1
+    w2: f32, // weight of slot 2
+    front: bool,
+    hit: bool,
+}
+
 const MISS: u32 = 0xffffffffu;
 const INFINITE_T: f32 = 3.4028235e38;
 

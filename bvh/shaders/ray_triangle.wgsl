@@ -21,14 +21,6 @@ struct TriangleRay {
     zero: u32, // 0, from a buffer, so that no compiler can fold it away
 }
 
-struct TriangleHit {
-    t: f32,
-    w1: f32, // weight of slot 1
-    w2: f32, // weight of slot 2
-    front: bool,
-    hit: bool,
-}
-
 fn prepare_triangle_ray(origin: vec3f, given_direction: vec3f, zero: u32) -> TriangleRay {
     let direction = flush_denormals(given_direction);
     let size = abs(direction);

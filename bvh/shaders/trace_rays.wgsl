@@ -1,5 +1,5 @@
 // Traces a plain set of rays: ray i gives hit i.
-#import "bvh/shaders/traverse.wgsl"
+#import $traverse
 
 struct Parameters {
     ray_count: u32,

@@ -9,46 +9,14 @@
 // An overrun stack, a node type that this kernel does not know and too many steps end the ray and
 // set bits of `failed`: the frame is then invalid, never silently wrong.
 
-#import bvh.layout
-#import "bvh/shaders/ray.wgsl"
+#import "bvh/shaders/traversal.wgsl"
 #import "bvh/shaders/ray_box.wgsl"
 #import "bvh/shaders/ray_triangle.wgsl"
 #import $stack
 #import $accept
 #import $count
 
-override ANY_HIT: bool = false;
-override SORT: bool = true; // false: children in slot order (any-hit may prefer it)
-override TWO_LEVEL: bool = true; // false: start in the only instance's BLAS
-override HAS_FP16: bool = true;
-override HAS_ALPHA: bool = true; // false: every triangle counts as opaque
-override WHILE_WHILE: bool = false; // true: descend to a leaf before any lane tests triangles
-override RAY_MASK: u32 = 255u;
-override RAY_FLAGS: u32 = 0u; // bits of bvh.rays.RayFlags
-override START_INSTANCE_UNIT: u32 = 0u; // with TWO_LEVEL false: that instance's node, in 64-byte units
-
-const RAY_FORCE_OPAQUE: u32 = 1u;
-const RAY_FORCE_NON_OPAQUE: u32 = 2u;
-const RAY_CULL_BACK: u32 = 16u;
-const RAY_CULL_FRONT: u32 = 32u;
-const RAY_CULL_OPAQUE: u32 = 64u;
-const RAY_CULL_NON_OPAQUE: u32 = 128u;
-const RAY_CULLS: u32 = 240u;
-
-const FAILED_STACK: u32 = 1u;
-const FAILED_NODE: u32 = 2u;
-const FAILED_STEPS: u32 = 4u;
-
-// Two stack values that no node has, both of type 7, so that they meet in one branch.
-const LEAVE_INSTANCE: u32 = 0xfffffff7u;
-const FINISHED: u32 = 0xffffffffu;
-const MAX_STEPS: u32 = 100000u; // bounds a dispatch on a corrupt buffer
 const NO_KEY: u32 = 0xffffffffu;
-
-struct TraceResult {
-    hit: Hit,
-    failed: u32,
-}
 
 struct Weights {
     u: f32,
@@ -141,26 +109,15 @@ fn original_weights(flags: u32, triangle: u32, w1: f32, w2: f32) -> Weights {
                    select(select(w0, w1, j == 1u), w2, j == 2u));
 }
 
-// Whether a geometric hit counts: facing and opacity, flags from strongest to weakest: the ray's,
-// the instance's, the geometry's.
+// Whether a tested triangle becomes the hit.
 fn consider(hit: TriangleHit, block: u32, triangle: u32, instance_unit: u32) -> bool {
     count_triangle(hit.hit);
     if (!hit.hit) { return false; }
     if (!HAS_ALPHA && (RAY_FLAGS & RAY_CULLS) == 0u) { return true; }
-    let instance = bvh[instance_unit << 2u];
-    let flags = instance.w;
-    if ((RAY_FLAGS & (RAY_CULL_BACK | RAY_CULL_FRONT)) != 0u
-            && (flags & INSTANCE_DISABLE_FACING_CULL) == 0u) {
-        let front = hit.front != ((flags & INSTANCE_FLIP_FACING) != 0u);
-        if ((RAY_FLAGS & select(RAY_CULL_BACK, RAY_CULL_FRONT, front)) != 0u) { return false; }
-    }
+    let flags = bvh[instance_unit << 2u].w;
     let tail = bvh[(block << 2u) + 3u];
-    var opaque = (tail.x & GEOMETRY_OPAQUE) != 0u || (flags & INSTANCE_FORCE_OPAQUE) != 0u;
-    if ((flags & INSTANCE_NO_FORCE_NON_OPAQUE) == 0u) { opaque = false; }
-    if ((RAY_FLAGS & RAY_FORCE_OPAQUE) != 0u) { opaque = true; }
-    if ((RAY_FLAGS & RAY_FORCE_NON_OPAQUE) != 0u) { opaque = false; }
-    if ((RAY_FLAGS & select(RAY_CULL_NON_OPAQUE, RAY_CULL_OPAQUE, opaque)) != 0u) { return false; }
-    if (opaque || !HAS_ALPHA) { return true; }
+    let verdict = judge(hit.front, tail.x, flags);
+    if (verdict != ASK) { return verdict == COUNTS; }
     count_any_hit();
     let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);
     let object = (flags & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK);

@@ -1,6 +1,6 @@
 // Primary rays: visibility from the BVH instead of the rasteriser, same camera, same pixels.
 #import passes.frame_uniforms
-#import "bvh/shaders/traverse.wgsl"
+#import $traverse
 #import "passes/shaders/gbuffer.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;

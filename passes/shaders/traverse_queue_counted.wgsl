@@ -1,7 +1,7 @@
 // Drains one ray queue through the BVH, counting. $record says how a ray is read and its result kept.
 #import passes.frame_uniforms
 #import passes.queue
-#import "bvh/shaders/traverse.wgsl"
+#import $traverse
 #import $record
 
 struct RayQueue {
