@@ -113,9 +113,7 @@ def fitting_tracer(
     """The variant with the smallest stack that these rays do not overrun, rays uploaded. The
     kernel leaves out run-time checks: the bytes are our builder's or were validated."""
     for stack in STACK_SIZES:
-        tracer = RayTracer(
-            device, bvh.words, variant, bvh_buffer=buffer, stack=stack, trusted=True
-        )
+        tracer = RayTracer(device, bvh.words, variant, bvh_buffer=buffer, stack=stack, trusted=True)
         if not tracer.trace(rays).failures:
             break
     return tracer

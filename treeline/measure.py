@@ -93,7 +93,8 @@ def measure(
 ) -> Measurement:
     """Measures the size and those of the cost model. `allocated_bytes` tells what the device has
     allocated so far; `warmup_ms` is what warming up takes at least, whatever the frames: an idle
-    GPU needs about a second of work to reach its clock. Raises CheckFailed where a counted frame hit something else."""
+    GPU needs about a second of work to reach its clock. Raises CheckFailed where a counted frame
+    hit something else."""
     allocated: list[int] = []
 
     def make_and_weigh(width: int, height: int, count: bool) -> MeasuredFrame:
