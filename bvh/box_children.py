@@ -30,18 +30,31 @@ def read_children(words: U32, address: Index, half: bool) -> tuple[U32, F32]:
     return pointers, bounds.reshape(layout.BOX_WIDTH, 2, 3, address.size)
 
 
-def order_children(pointers: U32, entry: F32, hit: NDArray[np.bool_], sort: bool) -> U32:
+def order_children(
+    pointers: U32, entry: F32, hit: NDArray[np.bool_], sort: bool, kernel_order: bool = False
+) -> U32:
     """The hit children of each lane first, [4, m]: near-first (equal entries: lower slot first)
-    or in slot order. What stands behind them means nothing."""
+    or in slot order. What stands behind them means nothing.
+
+    `kernel_order` keeps the first of them and puts the others in falling slot order: the kernel
+    pushes them in slot order and pops the last. It also compares entries without their last two
+    bits."""
     m = pointers.shape[1]
     if sort:
         # Entries are >= 0, so their bits order like the numbers; adding +0 removes -0.
         key = (entry + np.float32(0)).view(np.uint32).astype(np.uint64)
+        if kernel_order:
+            key &= np.uint64(0xFFFFFFFC)
         key <<= np.uint64(2)
         key |= _SLOT.astype(np.uint64)
     else:
         key = np.broadcast_to(_SLOT.astype(np.uint64), pointers.shape)
     key = np.where(hit, key, _NO_KEY)
+    if kernel_order:
+        rest = (np.uint64(4 * layout.BOX_WIDTH) - _SLOT.astype(np.uint64)) << np.uint64(2)
+        rest = rest | _SLOT.astype(np.uint64)
+        first = (key == key.min(0)) & hit
+        key = np.where(first, _SLOT.astype(np.uint64), np.where(hit, rest, _NO_KEY))
     for low, high in _NETWORK:
         smaller = np.minimum(key[low], key[high])
         np.maximum(key[low], key[high], out=key[high])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bvh.rays import MISS_ID, RAY, RayFlags, Rays, make_rays, valid_rays
 from bvh.traversal import Walk
-from bvh.walk_options import COUNTERS, RESULTS, Accept, WalkOptions
+from bvh.walk_options import COUNTERS, RESULTS, Accept, StepLog, WalkOptions
 
 __all__ = [
     "MISS_ID",
@@ -92,6 +92,8 @@ def trace(
     sort: bool | None = None,
     stack_limit: int = STACK_LIMIT,
     step_limit: int = STEP_LIMIT,
+    kernel_order: bool = False,
+    log: StepLog | None = None,
     workers: int | None = None,
 ) -> Trace:
     """Trace `rays` [n] of RAY through the container at byte 0 of `words` (a SceneBvh's words, or
@@ -103,6 +105,8 @@ def trace(
     accept(object, primitive, u, v) -> bool array: the alpha test, called for non-opaque candidates
     only, from several threads; without it they are accepted.
     sort: visit children near-first; default True for closest-hit and False for any-hit.
+    kernel_order: of the hit children only the first comes first, the others last slot first, as the
+    GPU kernel takes them. log: is told every step.
     UserError for a node pointer beyond the buffer or a node that tracers do not read.
     """
     words = np.ascontiguousarray(words, np.uint32)
@@ -115,6 +119,8 @@ def trace(
         sort=not any_hit if sort is None else sort,
         stack_limit=stack_limit,
         step_limit=step_limit,
+        kernel_order=kernel_order,
+        log=log,
     )
     n = len(rays)
     out = {name: np.full(n, miss, dtype) for name, (dtype, miss) in RESULTS.items()}

@@ -141,7 +141,11 @@ class Walk:
         self.counters["nodes"][lanes] += np.uint32(1)
         self.counters["box_tests"][lanes] += valid.sum(0, dtype=np.uint32)
         self.counters["box_hits"][lanes] += count.astype(np.uint32)
-        order = order_children(child, entry, hit, self.options.sort)
+        order = order_children(child, entry, hit, self.options.sort, self.options.kernel_order)
+        if self.options.log is not None:
+            self.options.log.boxes(
+                lanes, self.pointer[lanes], address, bounds, entry, hit, order, self.t_limit[lanes]
+            )
         self.pointer[lanes] = np.where(count > 0, order[0], _POP)
         self._push(lanes, order, count)
 
@@ -181,10 +185,14 @@ class Walk:
                 self._leave_instances(lanes)
 
     def _enter_instances(self, lanes: Index, address: Index, _: bool) -> None:
+        node = self.pointer[lanes]
         self.pointer[lanes] = _POP
         if self.inside[lanes].any():
             raise UserError("the BVH nests an instance node in a BLAS; two levels are supported")
-        entered = np.flatnonzero(passes_mask(self.words, address, self.options.mask))
+        passed = passes_mask(self.words, address, self.options.mask)
+        if self.options.log is not None:
+            self.options.log.instances(lanes, node, address, passed)
+        entered = np.flatnonzero(passed)
         if not entered.size:
             return
         lanes = lanes[entered]
@@ -204,6 +212,8 @@ class Walk:
         self.counters["instance_hits"][lanes] += np.uint32(1)
 
     def _leave_instances(self, lanes: Index) -> None:
+        if self.options.log is not None:
+            self.options.log.leave(lanes)
         self._set_ray(lanes, self.world_origin[:, lanes], self.world_direction[:, lanes])
         self.base[lanes] = 0
         self.instance[lanes] = MISS_ID
@@ -213,15 +223,17 @@ class Walk:
 
     def _step_triangles(self, lanes: Index, address: Index) -> None:
         """All triangles of each block: a pointer of type k visits types k, k-1, .. 0."""
-        last = (self.pointer[lanes] & 7).astype(np.int64)
+        node = self.pointer[lanes]
+        last = (node & 7).astype(np.int64)
         self.pointer[lanes] = _POP
         for back in range(int(last.max()) + 1):
-            kind = last - back
-            some = np.flatnonzero((kind >= 0) & self.alive[lanes])
+            kind = np.minimum(last, back) if self.options.kernel_order else last - back
+            held = back <= last if self.options.kernel_order else kind >= 0
+            some = np.flatnonzero(held & self.alive[lanes])
             if some.size:
-                self._test_triangles(lanes[some], address[some], kind[some])
+                self._test_triangles(lanes[some], address[some], kind[some], node[some])
 
-    def _test_triangles(self, lanes: Index, address: Index, kind: Index) -> None:
+    def _test_triangles(self, lanes: Index, address: Index, kind: Index, node: U32) -> None:
         self.counters["triangle_tests"][lanes] += np.uint32(1)
         code = 3 * kind + self.axis.take(lanes)
         corners = self.floats.take(address + _CORNERS.take(code, 1)).reshape(3, 3, lanes.size)
@@ -231,6 +243,7 @@ class Walk:
         t = np.ldexp(found.t, -self.exponent[at])
         # Open interval on both sides: at equal t the first triangle tested keeps the hit.
         near = np.flatnonzero((t > self.t_min[at]) & (t < self.t_limit[at]))
+        before = self.out["crossings"][lanes] if self.options.log is not None else None
         if near.size:
             self._offer(
                 at[near],
@@ -240,6 +253,11 @@ class Walk:
                 found.weights[:, near],
                 found.front[near],
             )
+        if self.options.log is not None:
+            inside = np.full(lanes.size, np.nan, np.float32)
+            inside[found.lanes[near]] = t[near]
+            accepted = self.out["crossings"][lanes] != before
+            self.options.log.triangles(lanes, node, address, kind, inside, accepted)
 
     def _offer(
         self,

@@ -1,8 +1,8 @@
-"""What a walk of the oracle is asked for, and the arrays that it fills."""
+"""What a walk of the oracle is asked for, what it may tell on its way, and the arrays it fills."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from bvh.rays import MISS_ID, RayFlags
 
 U32 = NDArray[np.uint32]
+F32 = NDArray[np.float32]
+Index = NDArray[np.int64]
 Accept = Callable[[U32, U32, NDArray[np.float32], NDArray[np.float32]], NDArray[np.bool_]]
 
 COUNTERS = (
@@ -48,3 +50,38 @@ class WalkOptions:
     sort: bool
     stack_limit: int
     step_limit: int
+    kernel_order: bool = False
+    log: "StepLog | None" = None
+
+
+class StepLog(Protocol):
+    """Is told what each of the m rays in `lanes` does at a node: its pointer `node` [m] and its
+    word `address` [m] in the buffer. Called from several threads if the trace uses them."""
+
+    def boxes(
+        self,
+        lanes: Index,
+        node: U32,
+        address: Index,
+        bounds: F32,  # [4, 2, 3, m]
+        entry: F32,  # [4, m]
+        hit: NDArray[np.bool_],  # [4, m]
+        order: U32,  # [4, m] the hit children, next one first
+        limit: F32,  # [m] t of the best hit so far
+    ) -> None: ...
+
+    def triangles(
+        self,
+        lanes: Index,
+        node: U32,
+        address: Index,
+        kind: Index,  # [m] which triangle of the block
+        t: F32,  # [m] NaN where the ray does not cross it inside its interval
+        accepted: NDArray[np.bool_],
+    ) -> None: ...
+
+    def instances(
+        self, lanes: Index, node: U32, address: Index, entered: NDArray[np.bool_]
+    ) -> None: ...
+
+    def leave(self, lanes: Index) -> None: ...

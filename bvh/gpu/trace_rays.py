@@ -34,7 +34,12 @@ GROUP_SIZE = 64
 # every ray); a ray that needs more is reported and the next size takes over.
 STACK_SIZES = (32, 64, 128)
 # Bits of `failed`; any of them makes a run invalid.
-FAILURES = {1: "a stack overflowed", 2: "an unknown node type was met", 4: "the step limit ran out"}
+FAILURES = {
+    1: "a stack overflowed",
+    2: "an unknown node type was met",
+    4: "the step limit ran out",
+    8: "a node pointer left the buffer",
+}
 
 
 # fast: our own arithmetic. contract: every node through the instruction (bvh/contract).
@@ -165,7 +170,11 @@ class RayTracer:
                 "accept": f"bvh/shaders/accept_{'none' if count_all else 'all'}.wgsl",
                 "count": f"bvh/shaders/count_{'events' if counted else 'nothing'}.wgsl",
             },
-            constants={**variant.constants(), "STORE_CANDIDATES": count_all},
+            constants={
+                **variant.constants(),
+                "STORE_CANDIDATES": count_all,
+                "CHECK_POINTERS": not trusted,
+            },
             trusted=trusted,
         )
 

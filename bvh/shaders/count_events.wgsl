@@ -3,6 +3,7 @@
 // each instance (bvh/counters.py names them). A lane counts privately; a workgroup adds once.
 #import bvh.layout
 #import bvh.counters
+#import "bvh/shaders/note_nothing.wgsl"
 
 var<private> counted: array<u32, COUNTER_FIELDS>;
 var<private> inside: array<u32, OBJECT_FIELDS>; // spent since the last change of level

@@ -5,7 +5,7 @@
 // The stage that imports this declares `bvh: array<vec4<u32>>` and fills these slots:
 //   $stack     STACK_SIZE, the entries of a lane's stack
 //   $accept    accept_candidate(object, primitive, u, v) -> bool, for non-opaque triangles
-//   $count     count_* functions: empty in timed pipelines
+//   $count     count_* functions: empty in timed pipelines; note_* functions: empty but in step logs
 // An overrun stack, a node type that this kernel does not know and too many steps end the ray and
 // set bits of `failed`: the frame is then invalid, never silently wrong.
 
@@ -32,6 +32,12 @@ fn load_f(at: u32) -> vec4f {
 fn child_key(entry: f32, hit: bool, child: u32, slot: u32) -> u32 {
     let distance = select(0u, bitcast<u32>(entry) & 0xfffffffcu, SORT);
     return select(NO_KEY, distance | slot, hit && child != INVALID_POINTER);
+}
+
+// Whether `count` vec4s from `at` leave the buffer. No sum here can wrap: a node pointer counts
+// 29 bits of 64-byte units, and a container's base is checked on its own before it is added.
+fn is_outside(at: u32, count: u32) -> bool {
+    return CHECK_POINTERS && (at >= arrayLength(&bvh) || arrayLength(&bvh) - at < count);
 }
 
 fn is_box(node: u32) -> bool {
@@ -134,6 +140,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
         unit_base = bvh[(instance_unit << 2u) + 4u].y;
         count_enter_instance(instance_unit);
     }
+    note_start(given, instance_unit);
     var result = TraceResult(Hit(ray.t_max, 0.0, 0.0, MISS, MISS, MISS), 0u);
     let t_min = max(ray.t_min, 0.0); // also what makes entry distances comparable as integers
     var best = TriangleHit(ray.t_max, 0.0, 0.0, false, false);
@@ -153,7 +160,13 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
         loop {
             if (!is_box(node)) { break; }
             steps += 1u;
+            let visited = node;
             let at = (unit_base + (node >> 3u)) << 2u;
+            if (is_outside(at, select(8u, 4u, (node & 7u) == NODE_BOX_FP16))) {
+                result.failed |= FAILED_POINTER;
+                node = FINISHED;
+                break;
+            }
             let children = bvh[at];
             // Both formats meet before the test: a compiler that does not inline a function called
             // twice would pay more for the call than for the test.
@@ -187,6 +200,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                               select(children.z, children.w, slot == 3u), slot >= 2u);
                 count_stack(top - 1u);
             }
+            note_box(visited, at, children, boxes.entry, vec4<u32>(k0, k1, k2, k3), best.t, node, top);
             if (!WHILE_WHILE) { break; }
         }
 
@@ -194,6 +208,10 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
         if (kind <= NODE_TRIANGLE_1) {
             let block = unit_base + (node >> 3u);
             let at = block << 2u;
+            if (is_outside(at, 4u)) {
+                result.failed |= FAILED_POINTER;
+                break;
+            }
             let w0 = load_f(at);
             let w1 = load_f(at + 1u);
             let w2 = load_f(at + 2u);
@@ -204,6 +222,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             let first = test_projected(triangle_ray, t_min, best.t, a, b, c,
                 shared_edge, edge(a, c, zero), edge(b, a, zero));
             var accepted = consider(first, block, 0u, instance_unit);
+            note_triangle(node, at, 0u, first, best.t, accepted);
             if (accepted) {
                 best = first;
                 best_triangle = block << 1u;
@@ -213,7 +232,9 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 let d = project(triangle_ray, w2.yzw);
                 let second = test_projected(triangle_ray, t_min, best.t, b, d, c,
                     edge(c, d, zero), -shared_edge, edge(d, b, zero));
-                if (consider(second, block, 1u, instance_unit)) {
+                let second_accepted = consider(second, block, 1u, instance_unit);
+                note_triangle(node, at, 1u, second, best.t, second_accepted);
+                if (second_accepted) {
                     best = second;
                     best_triangle = (block << 1u) | 1u;
                     best_instance = instance_unit;
@@ -225,8 +246,13 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             node = stack[top];
         } else if (TWO_LEVEL && kind == NODE_INSTANCE) {
             let at = (node >> 3u) << 2u; // instances live in the TLAS, whose base is 0
+            if (is_outside(at, 8u)) {
+                result.failed |= FAILED_POINTER;
+                break;
+            }
             let head = bvh[at];
             if (((head.z >> INSTANCE_MASK_SHIFT) & RAY_MASK) == 0u) {
+                note_instance(node, false);
                 top -= 1u;
                 node = stack[top];
             } else if (top >= STACK_SIZE) {
@@ -237,7 +263,12 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 box_ray = prepare_box_ray(inner.origin, inner.direction);
                 triangle_ray = prepare_triangle_ray(inner.origin, inner.direction, zero);
                 unit_base = bvh[at + 4u].y;
+                if (is_outside(unit_base, 0u)) {
+                    result.failed |= FAILED_POINTER;
+                    break;
+                }
                 instance_unit = node >> 3u;
+                note_instance(node, true);
                 count_enter_instance(instance_unit);
                 stack[top] = LEAVE_INSTANCE;
                 top += 1u;
@@ -249,6 +280,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             unit_base = 0u;
             instance_unit = 0u;
             count_leave_instance();
+            note_leave();
             top -= 1u;
             node = stack[top];
         } else if (node == FINISHED) {
@@ -268,6 +300,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
         result.failed = FAILED_STEPS;
     }
     count_leave_instance();
+    note_end(node, result.failed, best.t, best.hit);
 
     if (best.hit) {
         let tail = bvh[((best_triangle >> 1u) << 2u) + 3u];
