@@ -80,7 +80,6 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     stack[0] = FINISHED;
     var top = 1u; // entries in use
     var node = ROOT_POINTER;
-    var last_type = 0u; // of the block that we are in: its types 0 to this are tested
     var steps = 0u;
 
     loop {
@@ -106,8 +105,8 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                     select(tail.y, tail.z, kind == NODE_TRIANGLE_1), bvh[instance + 4u].x);
                 if (ANY_HIT) { break; }
             }
-            if (kind < last_type) {
-                node += 1u;
+            if (kind > 0u) { // a pointer of type k visits k to 0
+                node -= 1u;
                 pop = false;
             }
         } else if (kind == NODE_BOX_FP16 || kind == NODE_BOX_FP32) {
@@ -167,11 +166,6 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
         if (pop) {
             top -= 1u;
             node = stack[top];
-        }
-        if (pop || kind > NODE_TRIANGLE_3) {
-            // A new node: a pair's pointer names its last triangle, the first one is tested first.
-            last_type = node & 7u;
-            if (last_type == NODE_TRIANGLE_1) { node -= 1u; }
         }
         if (steps > MAX_STEPS) {
             result.failed |= FAILED_STEPS;
