@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from engine.gpu.structs import Field, Struct
 from engine.scene.camera import Camera
 from engine.scene.light import Environment, RectLight
+from engine.scene.scene import Scene
+from passes.frame_options import FrameOptions
 
 FRAME_UNIFORMS = Struct(
     "FrameUniforms",
@@ -55,6 +57,18 @@ class FrameInputs:
     sample_count: int = 1
     roughness_cutoff: float = 0.6
     exposure: float = 1.0
+
+
+def frame_inputs(scene: Scene, options: FrameOptions) -> FrameInputs:
+    """The scene's own view, with the options' seed, cutoff and exposure."""
+    return FrameInputs(
+        scene.camera,
+        scene.light,
+        scene.environment,
+        seed=options.seed,
+        roughness_cutoff=options.roughness_cutoff,
+        exposure=options.exposure,
+    )
 
 
 def pack_uniforms(

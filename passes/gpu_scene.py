@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from engine.gpu.device import Device
+from engine.gpu.errors import LimitError
 from passes.alpha import pack_alpha
 from passes.prepare import PreparedScene
+
+MATERIAL_LIMIT = 1 << 16  # a pixel's material has 16 bits, see passes/shaders/gbuffer.wgsl
 
 
 def scene_arrays(prepared: PreparedScene) -> tuple[dict[str, Any], tuple[int, int, int]]:
@@ -37,11 +40,16 @@ def scene_arrays(prepared: PreparedScene) -> tuple[dict[str, Any], tuple[int, in
 
 class GpuScene:
     """Uploads at creation; LimitError names a buffer that the adapter cannot bind, before any of
-    them is allocated."""
+    them is allocated, or too many materials."""
 
     def __init__(self, device: Device, prepared: PreparedScene) -> None:
         self.device = device
         self.prepared = prepared
+        if len(prepared.pack.materials) > MATERIAL_LIMIT:
+            raise LimitError(
+                f"{prepared.scene.name} has {len(prepared.pack.materials):,} materials, the "
+                f"G-buffer names at most {MATERIAL_LIMIT:,}"
+            )
         start = time.perf_counter()
         arrays, self.bases = scene_arrays(prepared)
         for name, array in arrays.items():

@@ -17,7 +17,7 @@ from engine.gpu.stage import Stage
 from passes.frame_data import FrameData
 from passes.frame_options import GBUFFERS, FrameOptions
 from passes.frame_stats import FrameStats
-from passes.frame_uniforms import FrameInputs
+from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
 from passes.prepare import PreparedScene
@@ -146,15 +146,7 @@ class HybridFrame:
         self.data = FrameData(device, self.scene, options)
         self.passes = hybrid_passes(device, self.scene, options)
         self.compile_ms = device.composer.compile_ms - compiled
-        view = self.scene.prepared.scene
-        self.inputs = FrameInputs(
-            view.camera,
-            view.light,
-            view.environment,
-            seed=options.seed,
-            roughness_cutoff=options.roughness_cutoff,
-            exposure=options.exposure,
-        )
+        self.inputs = frame_inputs(self.scene.prepared.scene, options)
         self._overfull: FrameStats | None = None
         self._frame = self._make_frame()
 

@@ -15,7 +15,7 @@ import numpy as np
 from bvh.counters import buffer_words
 from bvh.gpu.trace_rays import HIT
 from passes.frame_options import FrameOptions
-from passes.frame_uniforms import FrameInputs, pack_uniforms
+from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.prepare import PreparedScene
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
@@ -119,19 +119,6 @@ def make_resources(
     return resources
 
 
-def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
-    """The scene's own view, with the options' seed, cutoff and exposure."""
-    scene = prepared.scene
-    return FrameInputs(
-        scene.camera,
-        scene.light,
-        scene.environment,
-        seed=options.seed,
-        roughness_cutoff=options.roughness_cutoff,
-        exposure=options.exposure,
-    )
-
-
 def run_cpu(
     prepared: PreparedScene,
     options: FrameOptions,
@@ -141,7 +128,7 @@ def run_cpu(
 ) -> dict[str, Any]:
     """One frame; every resource by name after the pass whose name is `until` or begins with
     `until/` (first of those; None: after the last). ValueError for a name that no pass has."""
-    resources = make_resources(prepared, options, inputs or frame_inputs(prepared, options))
+    resources = make_resources(prepared, options, inputs or frame_inputs(prepared.scene, options))
     for item in cpu_passes(options):
         item.run(resources)
         if until is not None and f"{item.name}/".startswith(f"{until}/"):

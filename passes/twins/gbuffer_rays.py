@@ -8,7 +8,8 @@ from bvh.oracle import trace
 from bvh.rays import make_rays
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import tile_pixels
-from passes.twins.traverse_queue import FAILED_STACK, INFINITE_T, alpha_test
+from passes.twins.rays.reflection import INFINITE_T
+from passes.twins.traverse_queue import FAILED_STACK, alpha_test
 from passes.twins.wgsl_functions import U32
 
 

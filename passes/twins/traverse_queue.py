@@ -18,7 +18,6 @@ from passes.twins.rays import RECORD_TWINS
 from passes.twins.wgsl_functions import U32
 
 FAILED_STACK = np.uint32(1)  # bit of bvh.gpu.trace_rays.FAILURES
-INFINITE_T = np.float32(3.4028235e38)
 
 
 def alpha_test(alpha: U32, texels: U32) -> Accept:

@@ -3,6 +3,7 @@ shader shows in the comparison of its own stage and in no other."""
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 from engine.gpu import shader
+from engine.gpu.errors import LimitError
 from engine.gpu.stage import Stage
 from passes.frame_options import FrameOptions
+from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame, hybrid_passes
 from passes.prepare import prepare
 from passes.rays import RAY_TYPES, REFLECTION
@@ -21,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SHADERS = ROOT / "passes" / "shaders"
 WIDTH, HEIGHT = 61, 43
 
-# Files that are no stage or no function of one.
+# Shaders without a twin, and why.
 NO_TWIN = {
     "accept_opaque",  # the oracle asks for non-opaque candidates only
     "gbuffer_raster",  # fixed-function; tests compare it with rays
@@ -170,6 +173,13 @@ def test_until_stops_after_the_named_pass(rich_scene: Any) -> None:
     assert run_cpu(rich_scene, options)["picture"].all()
     with pytest.raises(ValueError, match="no pass is named blur, there are gbuffer/rays"):
         run_cpu(rich_scene, options, until="blur")
+
+
+def test_more_materials_than_a_pixel_can_name(device: Any, rich_scene: Any) -> None:
+    materials = np.tile(rich_scene.pack.materials[:1], 65537)
+    many = replace(rich_scene, pack=replace(rich_scene.pack, materials=materials))
+    with pytest.raises(LimitError, match="has 65,537 materials, the G-buffer names at most 65,536"):
+        GpuScene(device, many)
 
 
 def test_frame_of_a_scene_without_triangles(kit: Any) -> None:
