@@ -62,8 +62,7 @@ def test_a_convex_sphere_never_shadows_or_reflects_itself(
     assert steep.sum() > 300 and (hits["object"][steep] == MISS_ID).all()
 
 
-@pytest.mark.parametrize("nodes", ["fp32", "auto"])
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("axis,nodes", [(0, "fp32"), (1, "auto"), (2, "auto")])
 @pytest.mark.parametrize("half,height", [(3.0, 0.0), (500.0, 0.0), (500.0, 0.125), (50.0, 1e4)])
 def test_a_wide_floor_in_grazing_light(
     kit: Any, draw: Any, half: float, height: float, axis: int, nodes: str
