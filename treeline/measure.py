@@ -27,6 +27,7 @@ class MeasuredFrame(Protocol):
     compile_ms: float
 
     def run(self, frame_index: int = 0) -> Any: ...
+    def render(self, samples: int = 1) -> Any: ...
     def image(self) -> NDArray[np.uint8]: ...
     def aov(self, name: str) -> NDArray[Any]: ...
     def result_hash(self) -> str: ...
@@ -90,8 +91,10 @@ def measure(
     progress: Progress,
     allocated_bytes: Callable[[], int] = lambda: 0,
     warmup_ms: float = 0.0,
+    picture_samples: int = 1,
 ) -> Measurement:
-    """Measures the size and those of the cost model. `allocated_bytes` tells what the device has
+    """Measures the size and those of the cost model. The picture is the mean of
+    `picture_samples` frames that nobody times. `allocated_bytes` tells what the device has
     allocated so far; `warmup_ms` is what warming up takes at least, whatever the frames: an idle
     GPU needs about a second of work to reach its clock. Raises CheckFailed where a counted frame
     hit something else."""
@@ -103,7 +106,9 @@ def measure(
         allocated.append(allocated_bytes() - before)
         return frame
 
-    main = measure_size(make_and_weigh, width, height, frames, warmup, progress, warmup_ms)
+    main = measure_size(
+        make_and_weigh, width, height, frames, warmup, progress, warmup_ms, picture_samples
+    )
     smaller = tuple(
         measure_size(
             make_and_weigh,
@@ -127,6 +132,7 @@ def measure_size(
     warmup: int,
     progress: Progress,
     warmup_ms: float = 0.0,
+    picture_samples: int = 1,
 ) -> SizeRun:
     """Times, then counts one size. One frame is alive at a time: each holds its own pipelines
     and buffers, and many of them at once slow each other down on some drivers."""
@@ -143,7 +149,10 @@ def measure_size(
     for _ in range(frames):
         timed.append(frame.run(0))
         progress.advance(f"{timed[-1].frame_total_ms:.1f} ms")
-    result_hash, image = frame.result_hash(), frame.image()
+    result_hash = frame.result_hash()
+    if picture_samples > 1:
+        frame.render(picture_samples)
+    image = frame.image()
     del frame
 
     progress.begin(f"counting {width}x{height}")

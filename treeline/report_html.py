@@ -47,7 +47,8 @@ def report_html(
 <p class="timing">{escape(timing_label(context))}</p>{warning}
 {facts(report)}
 <figure><img alt="The rendered frame" src="{picture_uri(image)}">
-<figcaption>The frame that was timed (frame.png beside this page is lossless).</figcaption></figure>
+<figcaption>The mean of several frames; a timed frame is one sample a pixel.
+frame.png beside this page is lossless.</figcaption></figure>
 <h2>Where the frame goes</h2><div class="card">{frame_bar(report)}</div>
 <h2>What each ray type costs</h2><div class="card">{ray_rows_table(report)}</div>
 <h2>Node visits a pixel</h2>

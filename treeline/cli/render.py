@@ -26,6 +26,7 @@ def render(
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
+    samples: Annotated[int, typer.Option(min=1, help="Frames averaged into the picture.")] = 4,
     oracle: Annotated[
         Literal["pyrender"] | None,
         typer.Option(help="Write the depth difference to an independent rasteriser instead."),
@@ -54,8 +55,11 @@ def render(
         stats = frame.run(0)
         if stats.dropped:
             stats = frame.run(0)  # the queues have grown to what the first frame needed
+        result_hash = frame.result_hash()
+        if samples > 1 and aov is None and oracle is None:
+            stats = frame.render(samples)
         if not stats.valid:
-            note(f"warning: {stats.dropped} records were dropped; the picture misses rays")
+            note(f"warning: {'; '.join(stats.failures)}: the picture misses rays")
         difference = None
         if oracle is not None:
             from treeline.raster_oracle import compare, render_oracle
@@ -71,7 +75,8 @@ def render(
         "width": width,
         "height": height,
         "valid": bool(stats.valid),
-        "result_hash": frame.result_hash(),
+        "samples": samples,
+        "result_hash": result_hash,
         "rays": {name: counts.rays for name, counts in stats.rays.items()},
     }
     if difference is not None:

@@ -13,6 +13,7 @@ from treeline.outputs import whole_folder
 # size, frames, warm-up: on a GPU, and on a CPU driver, where a frame takes seconds.
 GPU_DEFAULTS = ("1920x1080", 60, 5)
 CPU_DEFAULTS = ("640x360", 5, 1)
+PICTURE_SAMPLES = 8  # frames averaged into frame.png; a timed frame is one sample a pixel
 GPU_WARMUP_MS = 1000.0  # at least, before the timed frames of each size
 
 
@@ -79,6 +80,7 @@ def report(
             progress,
             lambda: device.allocated_bytes,
             0.0 if device.info.is_cpu else GPU_WARMUP_MS,
+            PICTURE_SAMPLES,
         )
         setting = Setting(
             scene=scene,
