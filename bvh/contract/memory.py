@@ -1,6 +1,7 @@
 """Guest memory: 64 KiB pages of a 48-bit address space, each anywhere on the host.
 
-An address is *valid* if it lies in a declared range, and *present* if its page has arrived. What
+An address is *valid* if it lies in a declared range, and *present* if its page has arrived (or, in
+a dump that holds parts of pages, its 64-byte block). What
 is valid but not present is unavailable (a retry may help); what is not valid is invalid (a retry
 cannot). Neither ever reads as zeros. Nodes are read in 64-byte blocks, which never cross a page;
 an FP32 node is two blocks, and its second one may lie on another page.
@@ -18,9 +19,11 @@ from engine.gpu.errors import UserError
 
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]
+Index = NDArray[np.int64]
 
 PAGE_BYTES = 64 * 1024
 PAGE_WORDS = PAGE_BYTES // 4
+_PAGE_BLOCKS = PAGE_BYTES // UNIT_BYTES
 _PAGE_SHIFT = np.uint64(16)
 
 # Brings pages: gets page numbers (address / 64 KiB), maps what it can into the memory.
@@ -40,8 +43,10 @@ class GuestMemory:
 
     def __init__(self, ranges: Iterable[tuple[GuestAddress, int]] = ()) -> None:
         self._pages: dict[int, U32] = {}
+        self._arrived: dict[int, NDArray[np.bool_]] = {}  # by block of the page
         self._numbers = np.empty(0, np.uint64)
-        self._store = np.empty((0, PAGE_WORDS // UNIT_WORDS, UNIT_WORDS), np.uint32)
+        self._store = np.empty((0, _PAGE_BLOCKS, UNIT_WORDS), np.uint32)
+        self._there = np.empty((0, _PAGE_BLOCKS), np.bool_)
         self._stale = False
         self._starts = np.empty(0, np.uint64)
         self._ends = np.empty(0, np.uint64)
@@ -74,15 +79,18 @@ class GuestMemory:
         if words.shape != (PAGE_WORDS,):
             raise UserError(f"a page has {PAGE_WORDS} words, not {words.shape}")
         self._pages[number] = np.array(words, np.uint32)
+        self._arrived[number] = np.ones(_PAGE_BLOCKS, np.bool_)
         self._stale = True
 
     def unmap_page(self, number: int) -> None:
         """The page's bytes are gone; its addresses stay valid."""
         self._pages.pop(number, None)
+        self._arrived.pop(number, None)
         self._stale = True
 
     def write(self, address: GuestAddress, words: U32) -> None:
-        """Words at a 4-byte aligned address; maps zero pages where none is."""
+        """Words at a 4-byte aligned address. The blocks that they touch are present from then on,
+        their other words zero if they were not."""
         if address % 4:
             raise UserError(f"guest address 0x{address:x} is no word's")
         at, done = address // 4, 0
@@ -91,6 +99,8 @@ class GuestMemory:
             count = min(PAGE_WORDS - inside, len(words) - done)
             page = self._pages.setdefault(number, np.zeros(PAGE_WORDS, np.uint32))
             page[inside : inside + count] = words[done : done + count]
+            there = self._arrived.setdefault(number, np.zeros(_PAGE_BLOCKS, np.bool_))
+            there[inside // UNIT_WORDS : -(-(inside + count) // UNIT_WORDS)] = True
             done += count
         self._stale = True
 
@@ -106,19 +116,26 @@ class GuestMemory:
         which = np.searchsorted(self._starts, addresses, side="right") - 1
         valid = (which >= 0) & (addresses < self._ends[which])
         access[valid] = Access.UNAVAILABLE
-        if len(self._numbers):
-            number = addresses >> _PAGE_SHIFT
-            slot = np.minimum(np.searchsorted(self._numbers, number), len(self._numbers) - 1)
-            present = valid & (self._numbers[slot] == number)
-            inside = (addresses % np.uint64(PAGE_BYTES)).astype(np.int64) // UNIT_BYTES
-            words[present] = self._store[slot[present], inside[present]]
-            access[present] = Access.PRESENT
+        slot, inside, present = self._find(addresses)
+        present &= valid
+        words[present] = self._store[slot[present], inside[present]]
+        access[present] = Access.PRESENT
         return words, access
 
     def missing_pages(self, addresses: U64) -> list[int]:
-        """Numbers of the pages of `addresses` that have not arrived, in order."""
-        numbers = np.unique(addresses >> _PAGE_SHIFT).tolist()
-        return [number for number in numbers if number not in self._pages]
+        """Numbers of the pages whose blocks at `addresses` are not present, in order."""
+        self._refresh()
+        _, _, present = self._find(addresses)
+        return [int(number) for number in np.unique(addresses[~present] >> _PAGE_SHIFT)]
+
+    def _find(self, addresses: U64) -> tuple[Index, Index, NDArray[np.bool_]]:
+        """Page's place in the store, block in the page, and whether that block is present."""
+        number = addresses >> _PAGE_SHIFT
+        inside = (addresses % np.uint64(PAGE_BYTES)).astype(np.int64) // UNIT_BYTES
+        if not len(self._numbers):
+            return np.zeros_like(inside), inside, np.zeros(len(inside), np.bool_)
+        slot = np.minimum(np.searchsorted(self._numbers, number), len(self._numbers) - 1)
+        return slot, inside, (self._numbers[slot] == number) & self._there[slot, inside]
 
     def _refresh(self) -> None:
         if self._stale:
@@ -126,4 +143,6 @@ class GuestMemory:
             self._numbers = np.array(numbers, np.uint64)
             blocks = [self._pages[number].reshape(-1, UNIT_WORDS) for number in numbers]
             self._store = np.stack(blocks) if blocks else self._store[:0]
+            there = [self._arrived[number] for number in numbers]
+            self._there = np.stack(there) if there else self._there[:0]
             self._stale = False

@@ -82,15 +82,17 @@ def test_a_page_that_arrives_is_read_and_one_that_leaves_is_not() -> None:
 def test_loads_of_blocks() -> None:
     memory = GuestMemory([(GuestAddress(0), 64), (GuestAddress(PAGE_BYTES), 128)])
     memory.write(GuestAddress(0), np.arange(16, dtype=np.uint32))
+    # The block in front of this one lies on the same page and has not arrived.
     memory.write(GuestAddress(PAGE_BYTES + 64), np.arange(16, 32, dtype=np.uint32))
     at = np.array([0, 64, PAGE_BYTES, PAGE_BYTES + 64, PAGE_BYTES + 128, 1 << 50], np.uint64)
     words, access = memory.load_blocks(at)
     assert access.tolist() == [
-        Access.PRESENT, Access.INVALID, Access.PRESENT, Access.PRESENT, Access.INVALID,
+        Access.PRESENT, Access.INVALID, Access.UNAVAILABLE, Access.PRESENT, Access.INVALID,
         Access.INVALID,
     ]  # fmt: skip
     assert words[0].tolist() == list(range(16)) and words[3].tolist() == list(range(16, 32))
     assert memory.loads == 6
+    assert memory.missing_pages(at[:4]) == [0, 1]
 
 
 def test_a_bounded_retry_asks_for_what_is_missing_and_repeats_only_that() -> None:
