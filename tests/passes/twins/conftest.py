@@ -51,7 +51,6 @@ def turned(angle: float, scale: Any, offset: Any) -> Any:
 
 
 def noise(seed: int, height: int, width: int, **settings: Any) -> Texture:
-    """Bright random texels, alpha above the leaf's cutoff."""
     rng = np.random.default_rng(seed)
     pixels = rng.integers(60, 256, (height, width, 4)).astype(np.uint8)
     return Texture(f"noise{seed}", pixels, **settings)
@@ -59,7 +58,7 @@ def noise(seed: int, height: int, width: int, **settings: Any) -> Texture:
 
 def make_rich_scene(kit: Any) -> Scene:
     """Rotated, mirrored and stretched instances; textures with every wrap; alpha tests; a mirror,
-    rough and metallic surfaces, an emitter, vertex colours, meshes without stored normals."""
+    surfaces as rough as the cutoff and rougher, an emitter, vertex colours, absent normals."""
     holes = noise(3, 6, 5, srgb=True, wrap_u="mirror", wrap_v="clamp")
     holes.pixels[..., 3] = np.where(np.indices((6, 5)).sum(0) % 2, 255, 20)
     textures = (
@@ -79,7 +78,7 @@ def make_rich_scene(kit: Any) -> Scene:
             base_color_texture=2,
             metallic_roughness_texture=1,
         ),
-        Material("lamp", (0.2, 0.2, 0.2, 1.0), roughness=1.0, emissive=(2.0, 1.0, 0.5)),
+        Material("lamp", (0.2, 0.2, 0.2, 1.0), roughness=0.6, emissive=(2.0, 1.0, 0.5)),
         Material("coat", (0.7, 0.2, 0.3, 1.0), roughness=0.15, metallic_roughness_texture=1),
     )
     floor = kit.quad(
@@ -96,8 +95,9 @@ def make_rich_scene(kit: Any) -> Scene:
     flat = replace(flat, colors=shades.astype(np.uint8))
     leaf = kit.quad((-1, -1, 0), (2, 0, 0), (0, 2, 0), 3, cells=2)
     panel = kit.quad((-0.5, -0.5, 0), (1, 0, 0), (0, 1, 0), 4)
-    coat = replace(kit.sphere(material=5, rings=5), material=5)
-    tip = make_mesh("tip", np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.5]]), np.array([[0, 1, 2]]), 1)
+    coat = kit.sphere(material=5, rings=5)
+    corners, stored = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.5]]), np.array([[1, 0, 1]] * 3)
+    tip = make_mesh("tip", corners, np.array([[0, 1, 2]]), 1, normals=stored * [[1], [0], [1]])
     placed = [
         (0, np.eye(4)),
         (1, turned(0.7, (1.0, 0.7, 0.5), (-1.2, 0.2, -0.5))),
@@ -105,13 +105,13 @@ def make_rich_scene(kit: Any) -> Scene:
         (2, turned(1.3, (-0.6, 0.8, 0.7), (1.3, -0.2, 0.1))),
         (3, turned(0.3, (0.7, 0.6, 1.0), (0.1, 0.4, 0.9))),
         (4, turned(-0.4, (1.0, 1.0, 1.0), (0.2, 1.0, -2.0))),
+        (4, turned(0.2, (0.5, 0.4, 0.5), (0.5, 2.95, 1.5))),  # hangs through the light
         (5, turned(0.9, (0.5, 0.5, 0.6), (2.0, 0.6, -1.5))),
         (6, turned(1.0, (1.0, 1.0, -1.0), (-2.2, -0.6, 1.0))),
     ]
-    meshes = (floor, smooth, flat, leaf, panel, coat, tip)
     instances = [Instance(f"i{k}", mesh, matrix) for k, (mesh, matrix) in enumerate(placed)]
     scene = kit.scene(
-        meshes,
+        (floor, smooth, flat, leaf, panel, coat, tip),
         materials,
         textures=textures,
         instances=instances,

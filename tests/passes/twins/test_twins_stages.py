@@ -27,8 +27,10 @@ QUEUE_KEYS = {"reflection_queue": "pixel", "shadow_queue": "slot"}
 CASES = {
     "counted": dict(width=61, height=43, count=True),
     "later frame": dict(width=61, height=43, count=True, frame_index=5),
-    "seed": dict(width=21, height=35, seed=0xFFFFFFF0, frame_index=2),
-    "second sample": dict(width=21, height=35, seed=0xFFFFFFF0, frame_index=3, sample_count=2),
+    "seed": dict(width=21, height=35, seed=0xFFFFFFF0, frame_index=2, exposure=1.7),
+    "second sample": dict(
+        width=21, height=35, seed=0xFFFFFFF0, frame_index=3, exposure=1.7, sample_count=2
+    ),
     "one pixel": dict(width=1, height=1),
 }
 
@@ -64,6 +66,31 @@ def test_scene_of_one_opaque_instance(
     steps = walk(prepared, 37, 27)
     assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
     assert steps["composite"].gpu["reflection_queue"].count > 50
+
+
+def test_light_brighter_than_float16(rich_scene: Any, walk: Any, differences: Any) -> None:
+    light = replace(rich_scene.scene.light, radiance=(1e8, 1e6, 1e5))
+    steps = walk(replace(rich_scene, scene=replace(rich_scene.scene, light=light)), 21, 35)
+    assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
+    direct = steps["composite"].gpu["direct"].view(np.float16)
+    assert (direct == 6e4).any() and np.isfinite(direct).all()
+
+
+def test_mirror_sees_half_of_the_light(kit: SimpleNamespace, walk: Any, differences: Any) -> None:
+    """The other half is behind a blocker, which the reflection rays hit first."""
+    meshes = [
+        kit.quad((-4, 0, 4), (8, 0, 0), (0, 0, -8), 1),
+        kit.quad((-3, 2.0, 1), (3, 0, 0), (0, 0, -4)),
+    ]
+    light = kit.lamp((0.0, 2.2, -1.0), 0.9)
+    scene = kit.scene(meshes, [kit.grey(), kit.mirror()], eye=(0, 2, 4), light=light)
+    steps = walk(prepare(scene), 45, 31)
+    assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
+    last = steps["composite"].gpu
+    queue = last["reflection_queue"]
+    bright = last["reflected"].view(np.float16)[queue.records["pixel"][: queue.count], 0] > 0.5
+    blocked = last["reflection_results"]["object"][: queue.count] == 1
+    assert bright.sum() > 20 and blocked.sum() > 20 and not (bright & blocked).any()
 
 
 def test_what_the_scene_covers(rich_scene: Any, walk: Any) -> None:
