@@ -202,12 +202,15 @@ class HybridFrame:
         return stats
 
     def render(self, samples: int = 1, first_index: int = 0) -> FrameStats:
-        """`samples` frames into one picture; the last frame's statistics (invalid if any was)."""
-        valid = True
-        for sample in range(samples):
-            stats = self.run(first_index + sample, sample + 1)
-            valid = valid and stats.valid
-        return replace(stats, valid=valid)
+        """`samples` frames into one picture; the last frame's statistics (invalid if any was).
+        Where a queue overflowed the picture begins again with the larger ones, once."""
+        for _ in range(2):
+            all_stats = [
+                self.run(first_index + sample, sample + 1) for sample in range(max(1, samples))
+            ]
+            if not any(stats.dropped for stats in all_stats):
+                break
+        return replace(all_stats[-1], valid=all(stats.valid for stats in all_stats))
 
     def image(self) -> Any:
         """uint8 [height, width, 3], sRGB, tone-mapped mean of the samples so far."""

@@ -18,10 +18,11 @@ def version() -> str:
 
 
 def commit() -> str:
-    """The checkout's commit, with "-modified" where tracked files differ from it. Outside a
-    checkout what TREELINE_COMMIT says (a copy of the tree on another machine), else "unknown"."""
+    """The checkout's commit, with "-modified" where tracked files differ from it. Where git knows
+    none, what TREELINE_COMMIT says (a copy of the tree on another machine), else "unknown"."""
+    told = os.environ.get("TREELINE_COMMIT", "unknown")
     if not (ROOT / ".git").exists():
-        return os.environ.get("TREELINE_COMMIT", "unknown")
+        return told
     described = subprocess.run(
         ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=-modified"],
         cwd=ROOT,
@@ -29,4 +30,4 @@ def commit() -> str:
         text=True,
         check=False,
     )
-    return described.stdout.strip() or "unknown"
+    return described.stdout.strip() or told

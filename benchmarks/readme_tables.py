@@ -1,0 +1,110 @@
+"""Pastes tables made from committed records into README.md, between their markers.
+
+`python -m benchmarks.readme_tables` rewrites the file; tests/benchmarks/test_readme_tables.py
+fails where the file and the records disagree.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "benchmarks" / "records"
+# Mrays/s of other kernels on the same card, rays of the same kinds on the kitchen (not the same
+# rays): the best of tinybvh, cuBQL, OptiX without RT cores, Warp and HIPRT for each kind.
+BEST_PEER = {"primary": 5256, "mirror": 4031, "diffuse": 2427, "shadow": 6709}
+
+Record = dict[str, Any]
+
+
+def read(name: str) -> Record:
+    """A record of benchmarks/records by its stem."""
+    record: Record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+    return record
+
+
+def rows_of(record: Record) -> dict[str, Any]:
+    return {row["name"]: row for row in record["benchmarks"]}
+
+
+def frame_table() -> str:
+    """What a frame costs, by scene."""
+    names = ("report-hall-h200", "report-kitchen-h200", "report-hall-llvmpipe")
+    records = [read(name) for name in names if (RECORDS / f"{name}.json").exists()]
+    contexts = [record["context"] for record in records]
+    columns = [rows_of(record) for record in records]
+
+    def line(label: str, cell: Callable[[dict[str, Any]], str]) -> str:
+        return "| " + " | ".join([label, *(cell(rows) for rows in columns)]) + " |"
+
+    head = [
+        f"{c['scene']}, {c['width']}x{c['height']}, {short_adapter(c['adapter'])}" for c in contexts
+    ]
+    lines = ["| | " + " | ".join(head) + " |", "| --- |" + " ---: |" * len(head)]
+    lines.append(line("triangles", lambda rows: ""))
+    lines[-1] = "| triangles | " + " | ".join(f"{c['triangles']:,}" for c in contexts) + " |"
+    for name in ("frame/total", "pass/gbuffer/raster"):
+        label = {"frame/total": "frame, ms", "pass/gbuffer/raster": "G-buffer raster, ms"}[name]
+        lines.append(line(label, lambda rows, name=name: ms(rows[name]["real_time"])))
+    for ray in ("reflection", "shadow"):
+        key = f"ray/{ray}"
+        lines += [
+            line(f"{ray} rays", lambda rows, key=key: f"{rows[key]['rays']:,}"),
+            line(f"{ray} traverse, ms", lambda rows, key=key: ms(rows[key]["real_time"])),
+            line(f"{ray} Mrays/s", lambda rows, key=key: f"{rows[key]['mrays_per_s']:,.1f}"),
+            line(f"nodes a {ray} ray", lambda rows, key=key: f"{rows[key]['nodes_per_ray']:.1f}"),
+        ]
+    stated = "; ".join(
+        f"{short_adapter(c['adapter'])}: {c['driver']}, {c['timing_source']}, commit {c['commit']}"
+        for c in contexts
+    )
+    return "\n".join(lines) + f"\n\nMedians. {stated}.\n"
+
+
+def trace_table() -> str:
+    """Mrays/s of the kitchen's ray sets: the frame's kernel, its alternatives, the best peer."""
+    record = read("trace-kitchen-h200")
+    context, rows = record["context"], rows_of(record)
+    kinds = ("primary", "mirror", "diffuse", "shadow")
+    variants = ("sorted", "unsorted", "while-while", "through the TLAS")
+    lines = ["| kernel | " + " | ".join(kinds) + " |", "| --- |" + " ---: |" * len(kinds)]
+    for variant in variants:
+        cells = [f"{rows[f'trace/{kind}/{variant}']['mrays_per_s']:,.0f}" for kind in kinds]
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    peers = [f"{BEST_PEER[kind]:,}" for kind in kinds]
+    lines.append("| best peer measured on this card | " + " | ".join(peers) + " |")
+    return (
+        "\n".join(lines)
+        + f"\n\n{context['adapter']}, driver {context['driver']}, commit {context['commit']}, "
+        f"{context['triangles']:,} triangles, one group, FP32 nodes, pairs; 1920x1080 rays, median "
+        f"of {context['repeats']} interleaved dispatches. Shadow is any-hit.\n"
+    )
+
+
+def short_adapter(name: str) -> str:
+    return "llvmpipe" if name.startswith("llvmpipe") else name
+
+
+def ms(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+
+
+TABLES: dict[str, Callable[[], str]] = {"frame": frame_table, "trace": trace_table}
+
+
+def paste(text: str) -> str:
+    """`text` with every table between its markers made anew."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
+        before, found, rest = text.partition(begin)
+        old, closed, after = rest.partition(end)
+        if not found or not closed:
+            raise ValueError(f"README.md has no markers for the table '{name}'")
+        text = before + begin + table() + end + after
+    return text
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(paste(readme.read_text(encoding="utf-8")), encoding="utf-8")
