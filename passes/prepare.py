@@ -4,7 +4,7 @@ The same vertices are rasterised and traced. Groups:
 
 * `static` (default): every static, opaque mesh that is placed once becomes part of one BLAS;
   shared meshes stay instances, alpha-tested and deforming ones keep a BLAS of their own.
-* `object`: one BLAS a mesh.
+* `object`: one BLAS a mesh; the primitives of a file's mesh are its geometries.
 * `all`: everything in one BLAS, shared meshes copied.
 
 Recentring: FP16 bounds are finest around zero. Unless nodes are FP32 only, meshes whose box lies
@@ -76,26 +76,29 @@ def prepare(
         bvh_instances.append(BvhInstance(0, transform, FULL_MASK, first_object=0, name=group))
         object_names.append(group)
 
-    blas_of_mesh: dict[int, tuple[int, int, np.ndarray]] = {}
-    for index in others:
-        instance = scene.instances[index]
-        if instance.mesh not in blas_of_mesh:
-            mesh = scene.meshes[instance.mesh]
-            centre = _centre([mesh]) if recentre else np.zeros(3)
-            mesh = _shifted(mesh, centre)
-            blas_of_mesh[instance.mesh] = (len(blases), len(meshes), _translation(centre))
-            meshes.append(mesh)
-            blases.append(_build(scene, [mesh], options))
-            names.append(mesh.name)
-        blas, new_mesh, shift = blas_of_mesh[instance.mesh]
-        transform = instance.transform @ shift
+    blas_of_meshes: dict[tuple[int, ...], tuple[int, int, np.ndarray]] = {}
+    for parts in _placed_wholes(scene, others):
+        key = tuple(scene.instances[i].mesh for i in parts)
+        if key not in blas_of_meshes:
+            whole = [scene.meshes[mesh] for mesh in key]
+            centre = _centre(whole) if recentre else np.zeros(3)
+            whole = [_shifted(mesh, centre) for mesh in whole]
+            blas_of_meshes[key] = (len(blases), len(meshes), _translation(centre))
+            meshes += whole
+            blases.append(_build(scene, whole, options))
+            names.append(whole[0].name if len(whole) == 1 else _stem(whole[0].name))
+        blas, first_mesh, shift = blas_of_meshes[key]
+        first = scene.instances[parts[0]]
+        transform = first.transform @ shift
+        name = first.name if len(parts) == 1 else _stem(first.name)
         bvh_instances.append(
-            BvhInstance(
-                blas, transform, instance.mask, first_object=len(instances), name=instance.name
-            )
+            BvhInstance(blas, transform, first.mask, first_object=len(instances), name=name)
         )
         object_names.append(names[blas])
-        instances.append(replace(instance, mesh=new_mesh, transform=transform))
+        instances += [
+            replace(scene.instances[i], mesh=first_mesh + part, transform=transform)
+            for part, i in enumerate(parts)
+        ]
 
     prepared = replace(scene, meshes=tuple(meshes), instances=tuple(instances))
     bvh = assemble(blases, names, bvh_instances, options)
@@ -115,6 +118,32 @@ def _group_members(scene: Scene, group: str) -> list[int]:
         if instance.mask == FULL_MASK and (group == "all" or alone):
             members.append(index)
     return members
+
+
+def _placed_wholes(scene: Scene, indices: Sequence[int]) -> list[tuple[int, ...]]:
+    """The instances by the thing they are parts of: neighbours named "x/0", "x/1", ... in one
+    place are the primitives of one mesh, which become the geometries of one BLAS."""
+    wholes: list[tuple[int, ...]] = []
+    for index in indices:
+        instance = scene.instances[index]
+        last = scene.instances[wholes[-1][-1]] if wholes else None
+        if (
+            last is not None
+            and "/" in instance.name
+            and _stem(last.name) == _stem(instance.name)
+            and wholes[-1][-1] == index - 1
+            and (last.mask, last.lifetime) == (instance.mask, instance.lifetime)
+            and np.array_equal(last.transform, instance.transform)
+        ):
+            wholes[-1] = (*wholes[-1], index)
+        else:
+            wholes.append((index,))
+    return wholes
+
+
+def _stem(name: str) -> str:
+    """The name of the whole that a part is named after."""
+    return name.rpartition("/")[0] or name
 
 
 def _bake(scene: Scene, instance: Instance) -> Mesh:
