@@ -32,6 +32,8 @@ from engine.gpu.device import Device, open_device
 from passes.prepare import PreparedScene, prepare
 from treeline.scenes import load
 
+Kernels = dict[tuple[bool, str], RayTracer]  # by any-hit and "fast" or the rule set
+
 WATERTIGHT_RAYS = 1500
 # (name, variant settings): what the closed mesh is traced with.
 MODES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -69,19 +71,23 @@ def compare_scene(
     kinds: Iterable[str] = KINDS,
     rules: Iterable[str] = RULES,
     seed: int = 1,
+    kernels: Kernels | None = None,
 ) -> list[dict[str, Any]]:
-    """One row a ray kind and rule set."""
+    """One row a ray kind and rule set. `kernels` keeps what was compiled from scene to scene."""
     view, bvh = prepared.scene, prepared.bvh
     light = (view.light.center, view.light.half_u, view.light.half_v)
     triangles = scene_triangles(prepared)
-    tracers: dict[tuple[bool, str], RayTracer] = {}
+    kernels = {} if kernels is None else kernels
+    for kernel in kernels.values():
+        kernel.bind(bvh.words)
 
     def tracer(any_hit: bool, mode: str) -> RayTracer:
-        if (any_hit, mode) not in tracers:
-            settings = {} if mode == "fast" else {"traversal": "contract", "rules": mode}
-            variant = Variant(mode, any_hit=any_hit, has_alpha=False, **settings)
-            tracers[any_hit, mode] = RayTracer(device, bvh.words, variant, stack=64)
-        return tracers[any_hit, mode]
+        if (any_hit, mode) not in kernels:
+            variant = Variant(mode, any_hit=any_hit, has_alpha=False)
+            if mode != "fast":
+                variant = replace(variant, traversal="contract", rules=mode)
+            kernels[any_hit, mode] = RayTracer(device, bvh.words, variant, stack=64)
+        return kernels[any_hit, mode]
 
     rows = []
     for kind in kinds:
@@ -144,13 +150,16 @@ def edge_rays(corners: Any, count: int, seed: int = 4) -> Rays:
     return make_rays(origin, target - origin)
 
 
-def watertight(device: Device, count: int = WATERTIGHT_RAYS) -> list[dict[str, Any]]:
+def watertight(
+    device: Device, count: int = WATERTIGHT_RAYS, modes: Iterable[str] = tuple(dict(MODES))
+) -> list[dict[str, Any]]:
     """Leaks and double hits of rays that leave a closed convex mesh at its edges and vertices:
     each has to cross it exactly once."""
     corners, bvh = closed_mesh()
     rays = edge_rays(corners, count)
     rows = []
-    for name, settings in MODES:
+    for name in modes:
+        settings = dict(MODES)[name]
         variant = replace(Variant(name, flags=int(RayFlags.NON_OPAQUE)), **settings)
         tracer = RayTracer(device, bvh.words, variant, count_all=True, stack=64)
         trace = tracer.trace(rays)
@@ -176,11 +185,13 @@ def main() -> None:
     arguments = parser.parse_args()
     width, height = (int(part) for part in arguments.size.split("x"))
     device = open_device(arguments.adapter)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    kernels: Kernels = {}
     for path in (None, *arguments.scenes):
         prepared = prepare(load(path), BuildOptions())
         name = "hall" if path is None else path.name
-        rows += compare_scene(device, name, prepared, (width, height))
+        rows += compare_scene(device, name, prepared, (width, height), kernels=kernels)
+    tight = watertight(device)
     record = {
         "context": {
             **make_context(device),
@@ -189,7 +200,7 @@ def main() -> None:
             "allowed_roundings": ALLOWED,
         },
         "benchmarks": rows,
-        "watertight": watertight(device),
+        "watertight": tight,
     }
     write_record(arguments.out, record)
     for row in rows:
@@ -197,7 +208,7 @@ def main() -> None:
             f"{row['scene']:<18} {row['rays']:<8} {row['rules']:<8} {row['count']:>9,} rays", end=""
         )
         print(f" {row['differ']:>6,} differ: {json.dumps(row['reasons'])}")
-    for row in record["watertight"]:
+    for row in tight:
         print(
             f"closed mesh, {row['mode']:<18} {row['leaks']} leaks, {row['double_hits']} double hits"
         )

@@ -35,25 +35,26 @@ def frame_table() -> str:
     contexts = [record["context"] for record in records]
     columns = [rows_of(record) for record in records]
 
-    def line(label: str, cell: Callable[[dict[str, Any]], str]) -> str:
-        return "| " + " | ".join([label, *(cell(rows) for rows in columns)]) + " |"
+    def line(label: str, row: str, field: str, form: Callable[[float], str]) -> str:
+        return f"| {label} | " + " | ".join(form(rows[row][field]) for rows in columns) + " |"
 
     head = [
         f"{c['scene']}, {c['width']}x{c['height']}, {short_adapter(c['adapter'])}" for c in contexts
     ]
-    lines = ["| | " + " | ".join(head) + " |", "| --- |" + " ---: |" * len(head)]
-    lines.append(line("triangles", lambda rows: ""))
-    lines[-1] = "| triangles | " + " | ".join(f"{c['triangles']:,}" for c in contexts) + " |"
-    for name in ("frame/total", "pass/gbuffer/raster"):
-        label = {"frame/total": "frame, ms", "pass/gbuffer/raster": "G-buffer raster, ms"}[name]
-        lines.append(line(label, lambda rows, name=name: ms(rows[name]["real_time"])))
+    lines = [
+        "| | " + " | ".join(head) + " |",
+        "| --- |" + " ---: |" * len(head),
+        "| triangles | " + " | ".join(f"{c['triangles']:,}" for c in contexts) + " |",
+        line("frame, ms", "frame/total", "real_time", ms),
+        line("G-buffer raster, ms", "pass/gbuffer/raster", "real_time", ms),
+    ]
     for ray in ("reflection", "shadow"):
-        key = f"ray/{ray}"
+        row = f"ray/{ray}"
         lines += [
-            line(f"{ray} rays", lambda rows, key=key: f"{rows[key]['rays']:,}"),
-            line(f"{ray} traverse, ms", lambda rows, key=key: ms(rows[key]["real_time"])),
-            line(f"{ray} Mrays/s", lambda rows, key=key: f"{rows[key]['mrays_per_s']:,.1f}"),
-            line(f"nodes a {ray} ray", lambda rows, key=key: f"{rows[key]['nodes_per_ray']:.1f}"),
+            line(f"{ray} rays", row, "rays", "{:,}".format),
+            line(f"{ray} traverse, ms", row, "real_time", ms),
+            line(f"{ray} Mrays/s", row, "mrays_per_s", "{:,.4g}".format),
+            line(f"nodes a {ray} ray", row, "nodes_per_ray", "{:.1f}".format),
         ]
     stated = "; ".join(
         f"{short_adapter(c['adapter'])}: {c['driver']}, {c['timing_source']}, commit {c['commit']}"

@@ -81,9 +81,7 @@ class FrameData:
                 f"size {size} is beyond {self.device.info.adapter}'s largest picture, {side} a side"
             )
         for ray in RAY_TYPES:
-            self.device.check_binding(
-                f"size {size}: the {ray.name} queue", self._queue_bytes(ray)
-            )
+            self.device.check_binding(f"size {size}: the {ray.name} queue", self._queue_bytes(ray))
         for name, item in PIXEL_BYTES.items():
             self.device.check_binding(f"size {size}: the {name} buffer", item * self.pixels)
 
@@ -119,7 +117,7 @@ class FrameData:
 
     def read_header(self, ray: RayType) -> dict[str, int]:
         record = self.device.read(self.resources[ray.queue], QUEUE_HEADER.dtype, count=1)[0]
-        return {name: int(record[name]) for name in QUEUE_HEADER.dtype.names}
+        return {field.name: int(record[field.name]) for field in QUEUE_HEADER.fields}
 
     def read_records(self, ray: RayType) -> NDArray[Any]:
         """The rays that were traced in the last frame, in queue order."""
@@ -181,8 +179,10 @@ class FrameData:
             raise UserError(f"unknown aov '{name}', there are {there}")
         if not self.options.count:
             raise ValueError(f"{name} needs a counted frame")
-        return self.read_slot_nodes(ray).reshape(self.height, self.width, -1).sum(
-            axis=-1, dtype=np.uint32
+        return (
+            self.read_slot_nodes(ray)
+            .reshape(self.height, self.width, -1)
+            .sum(axis=-1, dtype=np.uint32)
         )
 
     def read_slot_nodes(self, ray: RayType) -> NDArray[np.uint32]:

@@ -11,9 +11,10 @@ GBUFFERS = ("raster", "rays")
 class FrameOptions:
     """`width` and `height` in pixels. `roughness_cutoff`: smoother surfaces send a reflection
     ray. `count` builds counted pipelines: their counts are true, their times are not.
-    `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted). `stack` is the entries of a
-    traversal stack that the frame starts with (one of STACK_SIZES). `traversal` is one of
-    bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the instruction."""
+    `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted).
+    `stack` is the entries of a traversal stack that the frame starts with (one of STACK_SIZES).
+    `traversal` is one of bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the
+    instruction."""
 
     width: int
     height: int

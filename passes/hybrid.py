@@ -25,6 +25,7 @@ from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.read_back import collect_stats
 from passes.twins.frame import cpu_passes, run_cpu
 
+
 def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> list[Pass]:
     """The frame, in order. Group counts of whole-picture passes are 8x8 pixel tiles."""
     shaders = "passes/shaders/"

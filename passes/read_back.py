@@ -1,6 +1,7 @@
 """Gathers a frame's statistics from queue headers, counters and timestamps."""
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def collect_stats(data: FrameData, times: FrameTimes, before: tuple[int, int, in
     for ray in RAY_TYPES:
         header = data.read_header(ray)
         failed |= header["failed"]
-        basic = {
+        basic: dict[str, Any] = {
             "rays": header["count"] - header["dropped"],
             "dropped": header["dropped"],
             "payload_bytes": ray.record.size,
@@ -60,7 +61,7 @@ def _read_counters(
     ray: RayType,
     header: dict[str, int],
     objects: dict[tuple[str, str], dict[str, int]],
-) -> dict[str, int | float]:
+) -> dict[str, Any]:
     words = buffer_words(data.instance_count)
     counters = data.device.read(data.resources[f"{ray.name}_counters"], np.uint32, count=words)
     totals = dict(zip(COUNTERS, counters[: len(COUNTERS)].tolist(), strict=True))
@@ -75,10 +76,8 @@ def _read_counters(
 
     nodes = data.read_slot_nodes(ray)
     sent = nodes[nodes > 0]
-    p50, p95, most = (
-        np.percentile(sent, [50, 95, 100]).tolist() if len(sent) else (0.0, 0.0, 0.0)
-    )
-    result: dict[str, int | float] = {
+    p50, p95, most = np.percentile(sent, [50, 95, 100]).tolist() if len(sent) else (0.0, 0.0, 0.0)
+    result: dict[str, Any] = {
         name: value for name, value in totals.items() if name not in ("rays",)
     }
     result["misses"] = totals["rays"] - totals["hits"]

@@ -37,8 +37,8 @@ def stage_pass(
     arguments: str | None = None,
     bind: Mapping[str, str] | None = None,
 ) -> Pass:
-    """A pass that dispatches one stage over `groups` workgroups (a count or x, y), or over the group counts that
-    an earlier pass wrote into the buffer `arguments`.
+    """A pass that dispatches one stage over `groups` workgroups (a count or x, y), or over the
+    group counts that an earlier pass wrote into the buffer `arguments`.
 
     `bind` maps a binding's name in the WGSL to the frame's resource where they differ. Reads and
     writes come from the bindings.
