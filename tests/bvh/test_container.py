@@ -2,7 +2,7 @@
 
 import struct
 import zipfile
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -87,8 +87,9 @@ def test_round_trip(scene: SceneBvh, tmp_path: Path) -> None:
     assert (back.blas_bases == scene.blas_bases).all()
     for a, b in zip(back.instances, scene.instances, strict=True):
         assert (a.transform == b.transform).all()
-        plain = np.eye(4)
-        assert replace(a, transform=plain) == replace(b, transform=plain)
+        for field in fields(a):
+            if field.name != "transform":
+                assert getattr(a, field.name) == getattr(b, field.name)
     assert container.load_context(path) == {"scene": "hall"}
     assert [p.name for p in path.parent.iterdir()] == ["scene.npz"]
 
