@@ -43,8 +43,8 @@ def _round(values: F32, *, downward: bool) -> U16:
     exponent = magnitude >> 23
     mantissa = np.where(exponent > 0, magnitude & 0x7FFFFF | _HIDDEN, magnitude & 0x7FFFFF)
     # Bits below the half's last place: 13 in the normal range, more among its denormals. A shift
-    # of 25 already cuts the whole mantissa.
-    cut = 13 + np.clip(_SMALLEST_NORMAL - np.maximum(exponent, 1), 0, 12)
+    # of 24 already cuts the whole mantissa.
+    cut = 13 + np.clip(_SMALLEST_NORMAL - np.maximum(exponent, 1), 0, 11)
     kept = mantissa >> cut
     inexact = (kept << cut) != mantissa
     # Among the normals, the hidden bit (1 << 10) adds one to the exponent field, hence the - 1.

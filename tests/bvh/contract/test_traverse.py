@@ -209,10 +209,12 @@ def test_an_instance_whose_blas_lies_nowhere(scene: SceneBvh) -> None:
 
 
 def test_the_log_tells_each_step(scene: SceneBvh) -> None:
-    rays = rays_at(scene, 1)
+    many = rays_at(scene, 100)
+    rays = many[run(scene.words, many).stack_max.argmax()][None]
     steps: list[Step] = []
     out = run(scene.words, rays, log=steps.append)
     assert len(steps) == out.steps[0]
+    assert max(len(step.pushed) for step in steps) > 1  # so that their order shows
     first = steps[0]
     assert first.node_pointer == ROOT_POINTER and first.address == BASE + 128
     assert first.raw == tuple(scene.words[32:64].tolist())
