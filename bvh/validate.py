@@ -167,6 +167,12 @@ def _check_tlas(
 ) -> None:
     nodes = walk(c)
     count = c.header.leaf_count
+    for name, stated, true in (
+        ("instances", c.header.primitive_count, count),
+        ("geometries", c.header.geometry_count, 0),
+    ):
+        if stated != true:
+            c.header_fault(f"the header counts {stated} {name}, there are {true}")
     rows = c.units[c.header.leaf_unit :].reshape(count, c.leaf_units * UNIT_WORDS)
     bases = bvh.blas_bases.astype(np.int64)
     base = rows[:, INSTANCE_BLAS_BASE_WORD].astype(np.int64) * UNIT_BYTES

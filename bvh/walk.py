@@ -182,6 +182,8 @@ def walk(c: Container) -> Nodes:
 def _report_slots(
     c: Container, bad: Mask, unit: I64, kind: I64, pointers: U32, message: str
 ) -> None:
+    if not bad.any():
+        return
     for row, slot in np.argwhere(bad)[:PER_CHECK]:
         pointer = int(pointers[row, slot])
         c.fault(

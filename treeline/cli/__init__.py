@@ -16,6 +16,7 @@ from treeline.cli.build import build
 from treeline.cli.contract import contract
 from treeline.cli.doctor import doctor
 from treeline.cli.example import triangle
+from treeline.cli.fuzz import fuzz
 from treeline.cli.inspect import inspect
 from treeline.cli.rays import rays
 from treeline.cli.render import render
@@ -44,6 +45,7 @@ for name, function in {
 }.items():
     app.command(name)(function)
 bench.command("trace")(trace)
+bench.command("fuzz")(fuzz)
 example.command("triangle")(triangle)
 app.add_typer(bench, name="bench")
 app.add_typer(example, name="example")
