@@ -45,5 +45,5 @@ class Environment:
 
 
 DEFAULT_ENVIRONMENT = Environment(
-    zenith=(0.36, 0.52, 0.85), horizon=(0.85, 0.88, 0.92), ground=(0.30, 0.28, 0.26)
+    zenith=(0.12, 0.17, 0.28), horizon=(0.28, 0.29, 0.30), ground=(0.10, 0.09, 0.08)
 )
