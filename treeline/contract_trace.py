@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from bvh.contract.cases import Rules
+from bvh.contract.trace import Ended, Options
 from bvh.contract.trace_log import Step
-from bvh.contract.traverse import Ended, Options, Rules, traverse
+from bvh.contract.traverse import traverse
 from engine.gpu.errors import UserError
 from treeline.contract_dump import Opened
 

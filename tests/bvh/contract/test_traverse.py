@@ -11,8 +11,9 @@ from bvh.contract.cases import RULES
 from bvh.contract.descriptor import Descriptor
 from bvh.contract.memory import PAGE_BYTES, PAGE_WORDS, GuestMemory
 from bvh.contract.pointer import GuestAddress, NodePointer
+from bvh.contract.trace import Ended, Options, Trace
 from bvh.contract.trace_log import Step
-from bvh.contract.traverse import Ended, Options, Trace, traverse
+from bvh.contract.traverse import traverse
 from bvh.layout import INVALID_POINTER, ROOT_POINTER
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
