@@ -79,6 +79,16 @@ def test_depth_and_normal_of_a_plane_by_hand(
     )
 
 
+def test_what_is_close_to_the_eye_is_seen_by_both(kit: Any, draw: Any) -> None:
+    near = kit.quad((-0.001, -0.001, 4.998), (0.002, 0, 0), (0, 0.002, 0))
+    wall = kit.quad((-9, -9, 0), (18, 0, 0), (0, 18, 0))
+    for gbuffer in ("raster", "rays"):
+        drawn = draw(kit.scene([near, wall]), 16, 16, gbuffer=gbuffer)
+        assert (drawn.aov("object") == 0).any() and (drawn.aov("object") == 1).any()
+        depth = drawn.aov("depth")[drawn.aov("object") == 0]
+        np.testing.assert_allclose(depth, 0.002, rtol=1e-3)
+
+
 def test_materials_are_as_declared(kit: Any, draw: Any) -> None:
     kind = kit.grey(base_color=(0.25, 0.5, 1.0, 1.0), metallic=0.4, roughness=0.2)
     plane = kit.quad((-9, -9, 0), (9, 0, 0), (0, 18, 0), 1)

@@ -166,3 +166,15 @@ def test_a_roughness_on_the_cutoff_sends_a_ray(kit: Any, draw: Any) -> None:
     for roughness, rays in ((0.6, 64), (0.604, 0), (0.0, 64), (1.0, 0)):
         drawn = draw(kit.scene([wall], [kit.grey(roughness=roughness)]), 8, 8, roughness_cutoff=0.6)
         assert drawn.stats.rays["reflection"].rays == rays, roughness
+
+
+@pytest.mark.parametrize("metallic", [0.0, 1.0])
+def test_the_lamp_emits_to_one_side(kit: Any, draw: Any, metallic: float) -> None:
+    floor = kit.quad((-9, 0, 9), (18, 0, 0), (0, 0, -18))
+    for facing, rays in ((-1, 64), (1, 0)):
+        lamp = kit.lamp((0, 3, 0), 0.3, (0, facing, 0), (5, 5, 5))
+        kind = kit.grey(metallic=metallic, roughness=0.9)
+        scene = kit.scene([floor], [kind], eye=(0, 2, 3), y_fov=0.5, light=lamp)
+        drawn = draw(scene, 8, 8)
+        assert drawn.stats.rays["shadow"].rays == rays
+        assert ((drawn.radiance > 0) == (rays > 0)).all() and (drawn.radiance >= 0).all()

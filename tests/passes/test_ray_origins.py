@@ -52,7 +52,10 @@ def test_a_convex_sphere_never_shadows_or_reflects_itself(
     rays, lit = rays[primary], lit[primary]
     assert len(rays) > 300
     to_light = drawn.light_points(rays) - rays["origin"]
-    steep = cosines(drawn, rays["slot"] // 2, to_light) > GRAZING
+    cosine = cosines(drawn, rays["slot"] // 2, to_light)
+    # A smooth normal may face the light where the facet does not: no ray goes into the surface.
+    assert (cosine > -1e-3).all()
+    steep = cosine > GRAZING
     assert steep.sum() > 200 and lit[steep].all()
     # Every point in front of the light sent a ray.
     objects = drawn.aov("object").ravel() >= 0

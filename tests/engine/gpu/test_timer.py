@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.gpu.device import open_device
+from engine.gpu.stage import Stage
 from engine.gpu.timer import PassTimer
 
 SPIN = """
@@ -19,10 +21,15 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 """
 
 
-def test_begin_before_end_and_passes_in_order(device: Any, stage: Any) -> None:
+def test_begin_before_end_and_passes_in_order(wgsl: Any) -> None:
+    # A device of its own: once llvmpipe has cleared a texture, it writes the begin of a pass that
+    # touches buffers only when the pass has ended.
+    device = open_device()
     if "timestamp-query" not in device.features:
         pytest.skip("this adapter has no timestamps")
-    short, long = stage(SPIN), stage(SPIN, constants={"ROUNDS": 10_000})
+    path = wgsl(SPIN)
+    short = Stage(device, "short", path)
+    long = Stage(device, "long", path, constants={"ROUNDS": 100})
     values = device.buffer("values", 4 * 64 * 2048)
     took = np.full(3, np.inf)
     for _ in range(4):  # the first submission compiles, a busy machine may interrupt another
@@ -39,7 +46,7 @@ def test_begin_before_end_and_passes_in_order(device: Any, stage: Any) -> None:
         assert (begin <= end).all() and (begin[1:] >= end[:-1]).all()
         took = np.minimum(took, end - begin)
     assert took[1] > 3 * max(took[0], took[2]), took
-    # Milliseconds: a thousand million steps take neither a microsecond nor a minute.
+    # Milliseconds: 13 million steps take neither a microsecond nor a minute.
     assert 1e-3 < took[1] < 6e4
 
 
