@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.blas_pool import BlasHandle, BlasIdentity
 from bvh.build import Blas, BuildOptions, BuildStats
 from bvh.encode import encode
 from bvh.header import pack_header, unpack_header
@@ -28,7 +29,8 @@ LARGEST_SCENE_BYTES = 1 << 35
 class SceneBvh:
     """`words` is the scene buffer; `parents[i]` is the parent's node pointer (relative to the
     container that unit i lies in) of the node at 64-byte unit i, INVALID_POINTER where there is
-    none. `blas_bases` are bytes. Instance ids index `instances`."""
+    none. `blas_bases` are bytes. Instance ids index `instances`.
+    `blas_identities` say which builds these BLASes are; empty where that is not known (a file)."""
 
     words: U32
     parents: U32
@@ -37,6 +39,7 @@ class SceneBvh:
     blas_names: tuple[str, ...]
     instances: tuple[BvhInstance, ...]
     options: BuildOptions
+    blas_identities: tuple[BlasIdentity, ...] = ()
 
     @property
     def tlas_words(self) -> U32:
@@ -49,16 +52,22 @@ class SceneBvh:
 
 
 def assemble(
-    blases: Sequence[Blas],
+    given: Sequence[Blas | BlasHandle],
     names: Sequence[str],
     instances: Sequence[BvhInstance],
     options: BuildOptions | None = None,
 ) -> SceneBvh:
     """Builds the TLAS and lays everything out. No BLAS and no instance are both valid; bad
-    instances are UserErrors that name them."""
+    instances and stale handles are UserErrors that name them."""
     options = options or BuildOptions()
-    if len(names) != len(blases):
-        raise ValueError(f"{len(names)} names for {len(blases)} BLASes")
+    if len(names) != len(given):
+        raise ValueError(f"{len(names)} names for {len(given)} BLASes")
+    blases: list[Blas] = []
+    identities: list[BlasIdentity] = []
+    for number, item in enumerate(given):
+        fresh = (item, BlasIdentity(number)) if isinstance(item, Blas) else item.resolve()
+        blases.append(fresh[0])
+        identities.append(fresh[1])
     # The TLAS's size depends on its topology only, so bases of zero will do to learn it.
     draft, _ = encode(build_tlas(blases, np.zeros(len(blases), np.int64), instances, options))
     bases = []
@@ -90,4 +99,5 @@ def assemble(
         blas_names=tuple(names),
         instances=tuple(instances),
         options=options,
+        blas_identities=tuple(identities),
     )
