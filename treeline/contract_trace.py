@@ -30,10 +30,14 @@ def parse_ray(origin: str, direction: str) -> tuple[list[float], list[float]]:
 
 
 def trace(
-    opened: Opened, origin: list[float], direction: list[float], rules: Rules
+    opened: Opened,
+    origin: list[float],
+    direction: list[float],
+    rules: Rules,
+    enter_instances: bool,
 ) -> dict[str, Any]:
-    """The steps as data and as text. User nodes of a foreign dump are not entered: their layout
-    is the builder's."""
+    """The steps as data and as text. User nodes of a foreign dump are not entered, their layout
+    is the builder's; `enter_instances` says that they are ours."""
     steps: list[Step] = []
     out = traverse(
         opened.memory,
@@ -43,7 +47,7 @@ def trace(
         np.array([direction], np.float32),
         np.zeros(1, np.float32),
         np.full(1, np.inf, np.float32),
-        Options(rules=rules, instances=False, step_limit=STEP_LIMIT, log=steps.append),
+        Options(rules=rules, instances=enter_instances, step_limit=STEP_LIMIT, log=steps.append),
     )
     ended = Ended(out.ended[0])
     hit = bool(np.isfinite(out.t[0]))

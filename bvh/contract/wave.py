@@ -2,8 +2,7 @@
 
 Every lane reads its own address registers; the descriptor is one for the wave (scalar registers).
 Lanes whose EXEC bit is clear keep their destination registers and load nothing. All sources are
-read before any destination is written, so the two may overlap (observed: the chapter's helper
-reads its operands first; RDNA2's instruction returns its result after its address was sent).
+read before any destination is written, so the two may overlap (observed: the chapter's helper).
 """
 
 from collections.abc import Sequence

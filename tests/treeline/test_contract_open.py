@@ -142,3 +142,20 @@ def test_mistakes(run: Run, dump: Path, tmp_path: Path, one_line: OneLine) -> No
     assert "'q'" in one_line(opened(run, dump, root="q"), 2)
     (tmp_path / "short.bin").write_bytes(b"abc")
     assert "64-byte block" in one_line(opened(run, tmp_path / "short.bin"), 2)
+
+
+def test_our_own_structure_is_entered_on_demand(run: Run, tmp_path: Path, box: Path) -> None:
+    from bvh.container import load
+
+    saved = tmp_path / "box_bvh.npz"
+    assert run("build", "--scene", box, "--out", saved, "-q").exit_code == 0
+    words = load(saved).words
+    path = tmp_path / "own.bin"
+    words.astype("<u4").tofile(path)
+    size = f"{len(words) // 16 - 1:x}"
+    command = ("contract", "open", path, "--descriptor", "0", "83000000", size, "81000000")
+    ray = ("--root", "15", "--trace", "0.1,1,9", "0,0,-1")
+    assert "cannot enter" in run(*command, *ray).stdout
+    result = run(*command, *ray, "--enter-instances")
+    assert result.exit_code == 0, result.output
+    assert "entered instance 0" in result.stdout and "hit: t " in result.stdout

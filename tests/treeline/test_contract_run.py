@@ -94,5 +94,22 @@ def test_the_ledger(run: Run) -> None:
     assert "chapter rules" in differences.stdout and "gpurt rules" in differences.stdout
     boxes = run("contract", "ledger", "--about", "box.", "--rules", "gpurt")
     assert "box.sort_gpurt" in boxes.stdout and "box.sort_chapter" not in boxes.stdout
+    assert run("contract", "ledger", "--markdown").stdout.startswith("# Contract ledger")
     statement = run("contract", "ledger", "--statement").stdout
     assert "0xE6" in statement and "Refused encodings" in statement
+
+
+def test_the_support_statement_cites_records(tmp_path: Path) -> None:
+    from treeline.contract_evidence import RECORDS, records, statement
+
+    assert "the CPU definition only" in statement(tmp_path)
+    record = {
+        "context": {"adapter": "Some GPU", "backend": "Vulkan", "commit": "abc1234"},
+        "benchmarks": [{"rules": "gpurt", "cases": 1000000, "differ": 0}, {"other": 1}],
+    }
+    (tmp_path / "contract-random.json").write_text(json.dumps(record))
+    (tmp_path / "trace.json").write_text(json.dumps(record))
+    text = statement(tmp_path)
+    assert "Adapters tested: Some GPU (Vulkan)." in text
+    assert "1,000,000 random cases, rules gpurt, 0 differ" in text and text.count("abc1234") == 1
+    assert all("adapter" in record["context"] for record in records(RECORDS))

@@ -97,14 +97,16 @@ def ledger(
     statement: Annotated[
         bool, typer.Option("--statement", help="What is supported, generated from the tables.")
     ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="All of it as a document.")] = False,
 ) -> None:
     """Every fact the code rests on, with its evidence; for unknowns the smallest experiment."""
     from dataclasses import asdict
 
     from bvh.contract import ledger as table
+    from treeline import contract_evidence
 
-    if statement:
-        print(table.support_statement())
+    if statement or markdown:
+        print(contract_evidence.statement() if statement else table.as_markdown(), end="")
         return
     rows = table.select(label, rules, about)
     if differences:
@@ -178,8 +180,16 @@ def open_command(
         typer.Option(metavar="OX,OY,OZ DX,DY,DZ", help="Log a ray, instruction by instruction."),
     ] = None,
     rules: RulesOption = "chapter",
+    enter_instances: Annotated[
+        bool,
+        typer.Option("--enter-instances", help="Type 6 nodes are Treeline's own: trace into them."),
+    ] = False,
 ) -> None:
     """Decode foreign bytes by the ledger: node kinds, extents, first fault, labels of the fields.
+
+    Child pointers count from the descriptor's base. A driver that keeps base 0 and adds the
+    structure's address itself (RADV) is opened with base 0 and a root that counts from the file's
+    first byte.
 
     Exit code 1 if a fault was found or the traced ray could not finish.
     """
@@ -199,7 +209,7 @@ def open_command(
         pages,
     )
     data = contract_dump.summary(opened)
-    result = contract_trace.trace(opened, *ray, rules) if ray else None
+    result = contract_trace.trace(opened, *ray, rules, enter_instances) if ray else None
     emit_json({**data, "trace": result}, common.json)
     if not common.to_stdout:
         print_table(dump_tables(data, FAULTS_SHOWN))

@@ -159,9 +159,10 @@ ROWS = (
     ),
     Row(
         "result.triangle_id_gpurt",
-        "GPURT has no mode 0; words 2 and 3 are the chapter's here.",
+        "GPURT has no mode 0; words 2 and 3 are the chapter's here, while KA, which has GPURT's "
+        "arithmetic, returns the flag word without the type.",
         "ours",
-        "-",
+        "KA",
         rules="gpurt",
     ),
     Row(

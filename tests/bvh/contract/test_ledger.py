@@ -120,3 +120,16 @@ def test_the_support_statement_is_made_from_the_tables() -> None:
     for part in ("0xE6", "0xE7", "FP16 box", "chapter, gpurt", "a16 1", "llvmpipe", "50 vectors"):
         assert part in text
     assert str(len(ledger.ROWS)) in text
+
+
+def test_the_committed_document_is_the_generated_one() -> None:
+    # `treeline contract ledger --markdown > bvh/contract/LEDGER.md` brings it up to date.
+    assert (FOLDER / "LEDGER.md").read_text(encoding="utf-8") == ledger.as_markdown()
+
+
+def test_the_document_has_every_row() -> None:
+    text = ledger.as_markdown()
+    assert all(f"| {row.id} |" in text for row in ledger.ROWS)
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    columns = {line.replace("\\|", "").count("|") for line in tables}
+    assert columns == {3, 5}  # tables of two and of four columns, no cell broken by a bar
