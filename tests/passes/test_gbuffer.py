@@ -80,7 +80,7 @@ def test_depth_and_normal_of_a_plane_by_hand(
 
 
 def test_what_is_close_to_the_eye_is_seen_by_both(kit: Any, draw: Any) -> None:
-    near = kit.quad((-0.001, -0.001, 4.998), (0.002, 0, 0), (0, 0.002, 0))
+    near = kit.quad((-0.0003, -0.0003, 4.998), (0.0006, 0, 0), (0, 0.0006, 0))
     wall = kit.quad((-9, -9, 0), (18, 0, 0), (0, 18, 0))
     for gbuffer in ("raster", "rays"):
         drawn = draw(kit.scene([near, wall]), 16, 16, gbuffer=gbuffer)

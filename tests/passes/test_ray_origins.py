@@ -54,7 +54,7 @@ def test_a_convex_sphere_never_shadows_or_reflects_itself(
     to_light = drawn.light_points(rays) - rays["origin"]
     cosine = cosines(drawn, rays["slot"] // 2, to_light)
     # A smooth normal may face the light where the facet does not: no ray goes into the surface.
-    assert (cosine > -1e-3).all()
+    assert (cosine > -1e-3 - 1e-6 * distance).all()
     steep = cosine > GRAZING
     assert steep.sum() > 200 and lit[steep].all()
     # Every point in front of the light sent a ray.
