@@ -3,7 +3,8 @@
 Reasons are checked in float64 against the triangles themselves, not against either tracer. Lengths
 are compared in roundings: one is 2^-24 of the coordinates that meet in the computation (origin,
 distance travelled, triangle), divided by the cosine between ray and normal where it slides the
-point along the plane. Within `ALLOWED` of them, float32 may answer either way:
+point along the plane; for t also times how thin the triangle is (edge lengths over area), since
+edge functions and cross products lose that. Within `ALLOWED` of them either answer is right:
 
 shared edge   both hit at the same t, on an edge
 overlap       both hit at the same t, inside: two surfaces in one place
@@ -134,8 +135,10 @@ def meet(rays: Rays, hits: NDArray[Any], triangles: Triangles) -> Contact:
         cosine = np.abs(along) / (area * speed)
         point = origin + t[:, None] * direction
         distances = []
+        lengths = []
         for first, second in ((a, b), (b, c), (c, a)):
             edge = second - first
+            lengths.append(np.linalg.norm(edge, axis=1))
             inward = np.cross(normal, edge)
             inward /= np.linalg.norm(inward, axis=1)[:, None]
             distances.append((inward * (point - first)).sum(1))
@@ -143,7 +146,8 @@ def meet(rays: Rays, hits: NDArray[Any], triangles: Triangles) -> Contact:
         size = np.linalg.norm(origin, axis=1) + np.abs(t) * speed
         unit = ROUNDING * (size + np.abs(corners).max((1, 2)))
         roundings = nearest * cosine / unit
-        slack = ALLOWED * unit / (cosine * speed)
+        _, middle, longest = np.sort(lengths, axis=0)
+        slack = ALLOWED * unit / (cosine * speed) * np.maximum(1, middle * longest / area)
     # A ray inside the plane, or a triangle without area, may answer anything.
     flat = ~np.isfinite(roundings)
     return Contact(t, np.where(flat, 0.0, roundings), np.where(flat, np.inf, slack), hit)

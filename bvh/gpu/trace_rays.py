@@ -126,8 +126,8 @@ def only_instance(scene: SceneBvh) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class GpuTrace:
-    """What one dispatch gave. `hits` has dtype HIT.dtype (object MISS_ID on a miss, t = t_max there);
-    `ms` is GPU time by timestamps (NaN without them); `counters` and `nodes` (box nodes a ray)
+    """What one dispatch gave. `hits` has dtype HIT.dtype (object MISS_ID on a miss, t = t_max
+    there); `ms` is GPU time by timestamps (NaN without them); `counters` and `nodes` (box nodes a ray)
     come from counted runs only; `failures` lists what went wrong, empty for a valid run."""
 
     hits: NDArray[Any]
@@ -177,6 +177,10 @@ class RayTracer:
             },
             trusted=trusted,
         )
+
+    def bind(self, words: NDArray[np.uint32]) -> None:
+        """Goes on with another scene's buffer, through the same kernel; rays have to follow."""
+        self._bvh = self.device.upload("bvh", words)
 
     def upload(self, rays: NDArray[Any]) -> None:
         """Puts rays (dtype RAY) on the GPU."""

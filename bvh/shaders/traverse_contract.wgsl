@@ -5,7 +5,8 @@
 // The shader around the instruction does what a guest's does: a stack, the nearest hit by
 // t_min < t < best, masks, instance transforms, opacity. The extent is the best t so far. Inverse
 // directions, quotients and transforms are correctly rounded, one rounding an operation. A node
-// that the instruction refuses ends the ray and sets FAILED_NODE.
+// that the instruction refuses for its pointer ends the ray and sets FAILED_POINTER; a ray that it
+// refuses misses.
 
 #import "bvh/shaders/traversal.wgsl"
 #import "bvh/contract/shaders/intersect.wgsl"
@@ -21,39 +22,42 @@ fn container_descriptor(unit_base: u32) -> vec4u {
                  scene_units() - 1u - unit_base, (DESCRIPTOR_TYPE << 28u) | (1u << 24u));
 }
 
-fn node_ray(origin: vec3u, direction: vec3u, extent: u32) -> NodeRay {
-    let inverse = vec3u(div(ONE, direction.x), div(ONE, direction.y), div(ONE, direction.z));
-    return NodeRay(extent, origin, direction, inverse);
+// The ray in the object space of an instance, or in world space where `instance_unit` is 0: the
+// origin ((m0 x + m1 y) + m2 z) + m3, the direction without the last term, and its inverse.
+fn place_ray(origin: vec3u, direction: vec3u, extent: u32, instance_unit: u32) -> NodeRay {
+    var ray = NodeRay(extent, origin, direction, vec3u(0u));
+    if (instance_unit != 0u) {
+        let at = instance_unit << 2u;
+        let x = bvh[at + 1u];
+        let y = bvh[at + 2u];
+        let z = bvh[at + 3u];
+        var point: vec4u;
+        var vector: vec4u;
+        for (var term = 0u; term < 7u; term += 1u) { // three of the direction, four of the origin
+            let is_point = term >= 3u;
+            let column = select(term, term - 3u, is_point);
+            var value = vec4u(x[column], y[column], z[column], 0u);
+            if (column < 3u) {
+                value = mul4(value, vec4u(select(direction, origin, is_point)[column]));
+            }
+            if (column > 0u) { value = add4(select(vector, point, is_point), value); }
+            if (is_point) { point = value; } else { vector = value; }
+        }
+        ray.origin = point.xyz;
+        ray.direction = vector.xyz;
+    }
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        ray.inverse_direction[axis] = div(ONE, ray.direction[axis]);
+    }
+    return ray;
 }
 
-// ((m0 x + m1 y) + m2 z) + m3 for the origin, without the last term for the direction.
-fn object_ray(origin: vec3u, direction: vec3u, extent: u32, instance_unit: u32) -> NodeRay {
-    let at = instance_unit << 2u;
-    let x = bvh[at + 1u];
-    let y = bvh[at + 2u];
-    let z = bvh[at + 3u];
-    let m0 = vec4u(x.x, y.x, z.x, 0u);
-    let m1 = vec4u(x.y, y.y, z.y, 0u);
-    let m2 = vec4u(x.z, y.z, z.z, 0u);
-    let m3 = vec4u(x.w, y.w, z.w, 0u);
-    var point = add4(mul4(m0, vec4u(origin.x)), mul4(m1, vec4u(origin.y)));
-    point = add4(add4(point, mul4(m2, vec4u(origin.z))), m3);
-    var vector = add4(mul4(m0, vec4u(direction.x)), mul4(m1, vec4u(direction.y)));
-    vector = add4(vector, mul4(m2, vec4u(direction.z)));
-    return node_ray(point.xyz, vector.xyz, extent);
-}
-
-// Whether triangle `node & 7` of the block that was opened last becomes the hit.
-fn consider_words(words: vec4u, t: u32, node: u32, instance_unit: u32) -> bool {
-    let tail = load_quad(3u);
-    let flags = bvh[instance_unit << 2u].w;
-    let verdict = judge(less(0u, words.y), tail.x, flags);
+// Whether a nearer triangle, of the block that was opened last, becomes the hit.
+fn consider_hit(hit: Hit, front: bool, instance_unit: u32) -> bool {
+    let verdict = judge(front, load_quad(3u).x, bvh[instance_unit << 2u].w);
     if (verdict != ASK) { return verdict == COUNTS; }
     count_any_hit();
-    let object = (flags & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK);
-    let primitive = select(tail.y, tail.z, (node & 7u) == NODE_TRIANGLE_1);
-    return accept_candidate(object, primitive, bitcast<f32>(div(words.z, words.y)),
-                            bitcast<f32>(div(words.w, words.y)));
+    return accept_candidate(hit.object, hit.primitive, hit.u, hit.v);
 }
 
 fn trace(given: Ray, zero: u32) -> TraceResult {
@@ -64,16 +68,15 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     let t_min = bitcast<u32>(given.t_min);
     var unit_base = 0u; // of the container that we are in, in 64-byte units
     var instance_unit = 0u; // of the instance node that we are inside, 0 in the TLAS
-    var ray: NodeRay;
-    if (TWO_LEVEL) {
-        ray = node_ray(origin, direction, bitcast<u32>(given.t_max));
-    } else {
+    if (!TWO_LEVEL) {
         instance_unit = START_INSTANCE_UNIT;
-        ray = object_ray(origin, direction, bitcast<u32>(given.t_max), instance_unit);
         unit_base = bvh[(instance_unit << 2u) + 4u].y;
         count_enter_instance(instance_unit);
     }
     var descriptor = container_descriptor(unit_base);
+    var extent = bitcast<u32>(given.t_max);
+    var ray: NodeRay;
+    var moved = true; // to another level: the ray has to be placed
     var result = TraceResult(Hit(given.t_max, 0.0, 0.0, MISS, MISS, MISS), 0u);
 
     var stack: array<u32, STACK_SIZE>;
@@ -81,29 +84,42 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     var top = 1u; // entries in use
     var node = ROOT_POINTER;
     var steps = 0u;
+    var finished = false;
 
     loop {
+        if (moved) {
+            ray = place_ray(origin, direction, extent, instance_unit);
+            moved = false;
+        }
+        ray.extent = extent;
         // Types 6 and 7, the two stack values among them, come back as all ones unread.
         let words = image_bvh_intersect_ray(node, ray, descriptor);
         let kind = node & 7u;
-        if (contract_refused != 0u) {
-            result.failed |= FAILED_NODE;
+        if ((contract_refused & ~REFUSED_RAY) != 0u) {
+            result.failed |= FAILED_POINTER;
             break;
         }
         var pop = true;
         if (kind <= NODE_TRIANGLE_1) {
-            let t = div(words.x, words.y);
-            let nearer = less(t_min, t) && less(t, ray.extent);
+            var quotients: vec3u; // t, u, v
+            for (var i = 0u; i < 3u; i += 1u) {
+                quotients[i] = div(select(words.x, words[i + 1u], i > 0u), words.y);
+            }
+            let nearer = less(t_min, quotients.x) && less(quotients.x, extent);
             count_triangle(nearer);
-            if (nearer && consider_words(words, t, node, instance_unit)) {
-                let tail = load_quad(3u);
-                let instance = instance_unit << 2u;
-                ray.extent = t;
-                result.hit = Hit(bitcast<f32>(t), bitcast<f32>(div(words.z, words.y)),
-                    bitcast<f32>(div(words.w, words.y)),
-                    (bvh[instance].w & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK),
-                    select(tail.y, tail.z, kind == NODE_TRIANGLE_1), bvh[instance + 4u].x);
-                if (ANY_HIT) { break; }
+            let tail = load_quad(3u);
+            let instance = instance_unit << 2u;
+            let hit = Hit(bitcast<f32>(quotients.x), bitcast<f32>(quotients.y),
+                bitcast<f32>(quotients.z),
+                (bvh[instance].w & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK),
+                select(tail.y, tail.z, kind == NODE_TRIANGLE_1), bvh[instance + 4u].x);
+            if (nearer && consider_hit(hit, less(0u, words.y), instance_unit)) {
+                extent = quotients.x;
+                result.hit = hit;
+                if (ANY_HIT) {
+                    finished = true;
+                    break;
+                }
             }
             if (kind > 0u) { // a pointer of type k visits k to 0
                 node -= 1u;
@@ -134,8 +150,8 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             }
         } else if (TWO_LEVEL && kind == NODE_INSTANCE && instance_unit == 0u) {
             let unit = node >> 3u; // instances live in the TLAS, whose base is 0
-            if (unit >= scene_units() - 1u) {
-                result.failed |= FAILED_NODE;
+            if (unit + 1u >= scene_units()) {
+                result.failed |= FAILED_POINTER;
                 break;
             }
             if (((bvh[unit << 2u].z >> INSTANCE_MASK_SHIFT) & RAY_MASK) != 0u) {
@@ -145,8 +161,12 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 }
                 instance_unit = unit;
                 unit_base = bvh[(unit << 2u) + 4u].y;
-                ray = object_ray(origin, direction, ray.extent, unit);
+                moved = true;
                 descriptor = container_descriptor(unit_base);
+                if (unit_base >= scene_units() || (unit_base & 3u) != 0u) {
+                    result.failed |= FAILED_POINTER;
+                    break;
+                }
                 count_enter_instance(unit);
                 stack[top] = LEAVE_INSTANCE;
                 top += 1u;
@@ -154,13 +174,14 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 pop = false;
             }
         } else if (TWO_LEVEL && node == LEAVE_INSTANCE) {
-            ray = node_ray(origin, direction, ray.extent);
+            moved = true;
             unit_base = 0u;
             instance_unit = 0u;
             descriptor = container_descriptor(0u);
             count_leave_instance();
         } else {
             if (node != FINISHED) { result.failed |= FAILED_NODE; }
+            finished = true;
             break;
         }
         if (pop) {
@@ -172,6 +193,8 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             break;
         }
     }
+    // A driver may end a loop on its own (llvmpipe does after 65,535 rounds): that is a failure too.
+    if (!finished && result.failed == 0u) { result.failed = FAILED_STEPS; }
     count_leave_instance();
     return result;
 }

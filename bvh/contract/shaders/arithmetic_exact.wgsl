@@ -8,6 +8,9 @@
 // seen to see through everything but an integer operation on the bits that they cannot fold. All
 // else, division included, is integer arithmetic. engine/gpu/probe.py checks the two assumptions:
 // normal sums and products are rounded to nearest, and the barrier holds.
+//
+// Drivers paste all of this wherever it is called, so users call it in loops where they can: lines
+// of calls made kernels that took a CPU driver 5 s to compile.
 #import "bvh/contract/shaders/float_bits.wgsl"
 
 // 0, from a buffer, so that no compiler can fold it away. Whoever uses this file sets it first.

@@ -49,28 +49,26 @@ struct Interval {
     leave: vec4u,
 }
 
-// Where the ray enters and leaves each box: per axis a subtraction, then a product.
+// Where the ray enters and leaves each box: per plane a subtraction, then a product. Axis by axis,
+// in a loop: see arithmetic_exact.wgsl.
 fn box_interval(boxes: Boxes, ray: NodeRay) -> Interval {
-    var entry: vec4u;
-    var leave: vec4u;
-    for (var axis = 0u; axis < 3u; axis += 1u) {
-        let origin = vec4u(ray.origin[axis]);
+    // A NaN loses against any number, so it is what nothing has been found yet.
+    var interval = Interval(vec4u(QUIET_NAN), vec4u(QUIET_NAN));
+    for (var plane = 0u; plane < 6u; plane += 1u) {
+        let axis = plane >> 1u;
+        let is_high = (plane & 1u) == 1u;
         let inverse = ray.inverse_direction[axis];
-        let a = mul4(sub4(boxes.low[axis], origin), vec4u(inverse));
-        let b = mul4(sub4(boxes.high[axis], origin), vec4u(inverse));
+        let bound = select(boxes.low[axis], boxes.high[axis], is_high);
+        let t = mul4(sub4(bound, vec4u(ray.origin[axis])), vec4u(inverse));
         // -0 counts as not negative, NaN (gpurt only) as negative: it fails "at least 0".
         let forward = (inverse & SIGN) == 0u && !is_nan(inverse) || inverse == SIGN;
-        let near = select(b, a, forward);
-        let far = select(a, b, forward);
-        if (axis == 0u) {
-            entry = near;
-            leave = far;
+        if (is_high != forward) {
+            interval.entry = max_num4(interval.entry, t);
         } else {
-            entry = max_num4(entry, near);
-            leave = min_num4(leave, far);
+            interval.leave = min_num4(interval.leave, t);
         }
     }
-    return Interval(entry, leave);
+    return interval;
 }
 
 fn intersect_box_chapter(boxes: Boxes, ray: NodeRay, growth: u32, sort: bool) -> vec4u {

@@ -12,9 +12,11 @@
 
 override GPURT_RULES: bool = false; // false: the rule set `chapter`
 
-// Nodes that were refused since the lane began: a descriptor or pointer out of bounds, memory that
-// is not there, or (chapter) a ray that is not a number.
+// Why nodes were refused since the caller last set this to 0.
 var<private> contract_refused: u32;
+const REFUSED_DESCRIPTOR: u32 = 1u; // its type, or the pointer lies beyond its size or 2^48
+const REFUSED_RAY: u32 = 2u; // a NaN, or an infinite origin
+const REFUSED_MEMORY: u32 = 4u; // not there
 
 // Float bits, so that no compiler can assume what they are.
 struct NodeRay {
@@ -37,8 +39,8 @@ fn less64(a: vec2u, b: vec2u) -> bool {
     return a.y < b.y || (a.y == b.y && a.x < b.x);
 }
 
-fn reject_words(node_type: u32) -> vec4u {
-    contract_refused += 1u;
+fn reject_words(node_type: u32, reason: u32) -> vec4u {
+    contract_refused |= reason;
     if (node_type <= NODE_TRIANGLE_3) { return vec4u(INFINITY, ONE, 0xffffffffu, 0u); }
     return vec4u(0xffffffffu);
 }
@@ -76,11 +78,14 @@ fn image_bvh64_intersect_ray(node: vec2u, ray: NodeRay, descriptor: vec4u) -> ve
     let base = vec2u(descriptor.x << 2u, (base_high << 2u) | (descriptor.x >> 30u));
     if (!GPURT_RULES) {
         let last = add64(index, vec2u(blocks - 1u, 0u));
-        if (!descriptor_allows(descriptor, base, last) || !ray_is_valid(ray)) {
-            return reject_words(node_type);
+        if (!descriptor_allows(descriptor, base, last)) {
+            return reject_words(node_type, REFUSED_DESCRIPTOR);
         }
+        if (!ray_is_valid(ray)) { return reject_words(node_type, REFUSED_RAY); }
     }
-    if (!open_node(add64(base, index), blocks)) { return reject_words(node_type); }
+    if (!open_node(add64(base, index), blocks)) {
+        return reject_words(node_type, REFUSED_MEMORY);
+    }
 
     if (node_type >= NODE_BOX_FP16) {
         let boxes = load_box(node_type);

@@ -40,8 +40,19 @@ fn source_weight(weights: vec4u, source: u32) -> u32 {
     return select(low, select(weights.z, weights.w, source == 3u), source >= 2u);
 }
 
-fn from_point(point: vec3u, origin: vec3u) -> vec4u {
-    return sub4(vec4u(point, 0u), vec4u(origin, 0u));
+struct Factors {
+    a: vec4u,
+    b: vec4u,
+}
+
+// left.a * left.b - right.a * right.b, each operation rounded: edge functions and cross products.
+fn difference_of_products(left: Factors, right: Factors) -> vec4u {
+    var products: array<vec4u, 2>;
+    for (var side = 0u; side < 2u; side += 1u) {
+        let second = side == 1u;
+        products[side] = mul4(select(left.a, right.a, second), select(left.b, right.b, second));
+    }
+    return sub4(products[0], products[1]);
 }
 
 fn intersect_triangle_chapter(triangle: Triangle, ray: NodeRay) -> TriangleWords {
@@ -63,21 +74,42 @@ fn intersect_triangle_chapter(triangle: Triangle, ray: NodeRay) -> TriangleWords
     let dx = vec4u(ray.direction[x]);
     let dy = vec4u(ray.direction[y]);
     let dz = vec4u(ray.direction[z]);
-    let a = from_point(triangle.a, ray.origin);
-    let b = from_point(triangle.b, ray.origin);
-    let c = from_point(triangle.c, ray.origin);
-    let rx = vec4u(a[x], b[x], c[x], 0u);
-    let ry = vec4u(a[y], b[y], c[y], 0u);
-    let rz = vec4u(a[z], b[z], c[z], 0u);
-    // Projected along the ray and scaled by dz, which saves the division.
-    let px = sub4(mul4(rx, dz), mul4(dx, rz));
-    let py = sub4(mul4(ry, dz), mul4(dy, rz));
-    // Edge i runs from vertex i + 1 ("first") to vertex i + 2 ("second").
-    let edges = sub4(mul4(px.zxyw, py.yzxw), mul4(py.zxyw, px.yzxw));
-    let weights = mul4(edges, dz);
-    let terms = mul4(edges, rz);
-    let partial = add4(vec4u(terms.x, weights.x, 0u, 0u), vec4u(terms.y, weights.y, 0u, 0u));
-    let sums = add4(partial, vec4u(terms.z, weights.z, 0u, 0u));
+    // Loops instead of lines: see arithmetic_exact.wgsl. r: the vertices from the origin, by axis.
+    var r: array<vec4u, 3>;
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        let vertices = vec4u(triangle.a[axis], triangle.b[axis], triangle.c[axis], 0u);
+        r[axis] = sub4(vertices, vec4u(vec3u(ray.origin[axis]), 0u));
+    }
+    let rx = r[x];
+    let ry = r[y];
+    let rz = r[z];
+    // px = rx dz - dx rz and py = ry dz - dy rz: projected along the ray and scaled by dz, which
+    // saves the division. Then the edges, second.x first.y - second.y first.x: edge i runs from
+    // vertex i + 1 ("first") to vertex i + 2 ("second").
+    var px: vec4u;
+    var py: vec4u;
+    var edges: vec4u;
+    for (var step = 0u; step < 3u; step += 1u) {
+        var left = Factors(rx, dz);
+        var right = Factors(dx, rz);
+        if (step == 1u) {
+            left = Factors(ry, dz);
+            right = Factors(dy, rz);
+        } else if (step == 2u) {
+            left = Factors(px.zxyw, py.yzxw);
+            right = Factors(py.zxyw, px.yzxw);
+        }
+        let value = difference_of_products(left, right);
+        if (step == 0u) { px = value; } else if (step == 1u) { py = value; } else { edges = value; }
+    }
+    // The weights are edge_i dz; t_num sums edge_i rz_i and t_denom the weights, from the left.
+    var weights: vec4u;
+    var sums: vec4u;
+    for (var i = 0u; i < 3u; i += 1u) {
+        let terms = mul4(vec4u(edges[i], edges[i], 0u, 0u), vec4u(rz[i], dz.x, 0u, 0u));
+        weights[i] = terms.y;
+        if (i == 0u) { sums = terms; } else { sums = add4(sums, terms); }
+    }
     let numerator = sums.x;
     let denominator = sums.y;
 
@@ -100,31 +132,50 @@ fn intersect_triangle_chapter(triangle: Triangle, ray: NodeRay) -> TriangleWords
     return TriangleWords(numerator, denominator, weights.xyzx, hit);
 }
 
-fn cross4(a: vec4u, b: vec4u) -> vec4u {
-    return sub4(mul4(a.yzxw, b.zxyw), mul4(a.zxyw, b.yzxw));
-}
-
 fn intersect_triangle_gpurt(triangle: Triangle, ray: NodeRay) -> TriangleWords {
-    let e1 = from_point(triangle.b, triangle.a);
-    let e2 = from_point(triangle.c, triangle.a);
-    let e3 = from_point(ray.origin, triangle.a);
+    // e1 = b - a, e2 = c - a, e3 = origin - a.
+    var e: array<vec4u, 3>;
+    for (var i = 0u; i < 3u; i += 1u) {
+        let point = select(select(triangle.b, triangle.c, i == 1u), ray.origin, i == 2u);
+        e[i] = sub4(vec4u(point, 0u), vec4u(triangle.a, 0u));
+    }
+    let e1 = e[0];
+    let e2 = e[1];
+    let e3 = e[2];
     let d = vec4u(ray.direction, 0u);
-    let s1 = cross4(d, e2);
-    let s2 = cross4(e3, e1);
+    // s1 = d x e2, s2 = e3 x e1.
+    var s: array<vec4u, 2>;
+    for (var i = 0u; i < 2u; i += 1u) {
+        let p = select(d, e3, i == 1u);
+        let q = select(e2, e1, i == 1u);
+        s[i] = difference_of_products(Factors(p.yzxw, q.zxyw), Factors(p.zxyw, q.yzxw));
+    }
+    let s1 = s[0];
+    let s2 = s[1];
     // Four dot products at once: t_num = e2.s2, t_denom = s1.e1, I = e3.s1, J = d.s2.
-    let xs = mul4(vec4u(e2.x, s1.x, e3.x, d.x), vec4u(s2.x, e1.x, s1.x, s2.x));
-    let ys = mul4(vec4u(e2.y, s1.y, e3.y, d.y), vec4u(s2.y, e1.y, s1.y, s2.y));
-    let zs = mul4(vec4u(e2.z, s1.z, e3.z, d.z), vec4u(s2.z, e1.z, s1.z, s2.z));
-    let dots = add4(add4(xs, ys), zs);
-    let t = div(dots.x, dots.y);
-    let u = div(dots.z, dots.y);
-    let v = div(dots.w, dots.y);
+    var dots: vec4u;
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        let terms = mul4(vec4u(e2[axis], s1[axis], e3[axis], d[axis]),
+                         vec4u(s2[axis], e1[axis], s1[axis], s2[axis]));
+        if (axis == 0u) { dots = terms; } else { dots = add4(dots, terms); }
+    }
+    // Correctly rounded quotients t, u, v.
+    var quotients: vec3u;
+    for (var i = 0u; i < 3u; i += 1u) {
+        quotients[i] = div(select(dots.x, select(dots.z, dots.w, i == 2u), i > 0u), dots.y);
+    }
+    let t = quotients.x;
+    let u = quotients.y;
+    let v = quotients.z;
     let sum = add4(vec4u(u), vec4u(v)).x;
     let hit = !(less(u, 0u) || less(ONE, u) || less(v, 0u) || less(ONE, sum) || less(t, 0u));
     // On a miss the weight of slot 0 is taken from the overwritten denominator.
     let numerator = select(INFINITY, dots.x, hit);
     let denominator = select(ONE, dots.y, hit);
-    let rest = sub4(sub4(vec4u(denominator), vec4u(dots.z)), vec4u(dots.w)).x;
+    var rest = vec4u(denominator);
+    for (var i = 0u; i < 2u; i += 1u) {
+        rest = sub4(rest, vec4u(select(dots.z, dots.w, i == 1u)));
+    }
     // Source 3 reads past the emulation's array: 0 (ours).
-    return TriangleWords(numerator, denominator, vec4u(rest, dots.z, dots.w, 0u), hit);
+    return TriangleWords(numerator, denominator, vec4u(rest.x, dots.z, dots.w, 0u), hit);
 }
