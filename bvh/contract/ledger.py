@@ -128,7 +128,7 @@ def support_statement(evidence: tuple[str, ...] = (), adapters: tuple[str, ...] 
     lines = [
         f"Instructions: {forms}.",
         f"Node types: {kinds}. Types 6 and 7 return 0xffffffff x 4; their bytes are software's.",
-        f"Rule sets: {', '.join(RULES)}. `gpurt` is AMD's emulation, `chapter` the seed chapter's.",
+        f"Rule sets: {', '.join(RULES)}. `chapter` is KytyPS5's helper, `gpurt` AMD's emulation.",
         f"Refused encodings: {refused}.",
         f"Ledger: {len(ROWS)} rows ({counts}). None was measured on RDNA2 hardware.",
         f"Adapters tested: {'; '.join(adapters) if adapters else 'the CPU definition only'}.",

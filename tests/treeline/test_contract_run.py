@@ -70,6 +70,8 @@ def test_json(tmp_path: Path, run: Run) -> None:
     result = run("contract", "run", "--vectors", vector_file(tmp_path, VECTOR), "--json", "-")
     data = json.loads(result.stdout)
     assert (data["passed"], data["failed"], data["failures"]) == (2, 0, [])
+    assert data["context"]["vectors"] == "vectors.json" and data["context"]["commit"]
+    assert len(data["context"]["vectors_sha256"]) == 64
 
 
 def test_bad_files(tmp_path: Path, run: Run, one_line: OneLine) -> None:
@@ -109,7 +111,11 @@ def test_the_support_statement_cites_records(tmp_path: Path) -> None:
     }
     (tmp_path / "contract-random.json").write_text(json.dumps(record))
     (tmp_path / "trace.json").write_text(json.dumps(record))
+    ran = {"context": {**record["context"], "vectors": "v.json"}, "rules": "chapter",
+           "passed": 50, "failed": 0, "not_applicable": 0}  # fmt: skip
+    (tmp_path / "contract-vectors.json").write_text(json.dumps(ran))
     text = statement(tmp_path)
     assert "Adapters tested: Some GPU (Vulkan)." in text
-    assert "1,000,000 random cases, rules gpurt, 0 differ" in text and text.count("abc1234") == 1
+    assert "1,000,000 random cases, rules gpurt, 0 differ" in text and text.count("abc1234") == 2
+    assert "v.json, rules chapter: 50 passed, 0 failed" in text
     assert all("adapter" in record["context"] for record in records(RECORDS))

@@ -15,7 +15,7 @@ contract = typer.Typer(
 )
 RulesOption = Annotated[
     Literal["chapter", "gpurt"],
-    typer.Option(help="chapter: the seed chapter's helper; gpurt: AMD's emulation."),
+    typer.Option(help="chapter: KytyPS5's helper; gpurt: AMD's emulation."),
 ]
 FAULTS_SHOWN = 10
 
@@ -44,21 +44,25 @@ def run(
     Result words must be equal, except that any NaN equals any other. Encodings run on the host.
     """
     from bvh.contract import vectors as files
+    from treeline import contract_evidence
 
     loaded = files.load(vectors)
-    evaluate = files.run_on_cpu
+    evaluate, device = files.run_on_cpu, None
     if backend == "gpu":
         from bvh.contract import gpu
 
         device = common.open_device()
         note(f"adapter {device.info.adapter} ({device.info.backend})", quiet=common.quiet)
 
+        opened = device
+
         def evaluate(cases: Any, rules: Any) -> Any:
-            return gpu.intersect(device, cases, rules)
+            return gpu.intersect(opened, cases, rules)
 
     report = files.run(loaded, rules, evaluate)
     emit_json(
         {
+            "context": contract_evidence.run_context(vectors, device),
             "rules": rules,
             "backend": backend,
             "passed": report.passed,

@@ -1,4 +1,4 @@
-"""The seed chapter's worked examples, with its numbers: sections 4, 9.3 and 10."""
+"""Worked examples of "Implementing ray tracing in KytyPS5", with its numbers: 4, 9.3 and 10."""
 
 from typing import Any
 
