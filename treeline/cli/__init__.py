@@ -13,6 +13,7 @@ import typer
 
 from treeline.cli.bench import trace
 from treeline.cli.build import build
+from treeline.cli.capture import capture
 from treeline.cli.contract import contract
 from treeline.cli.doctor import doctor
 from treeline.cli.example import triangle
@@ -20,6 +21,7 @@ from treeline.cli.fuzz import fuzz
 from treeline.cli.inspect import inspect
 from treeline.cli.rays import rays
 from treeline.cli.render import render
+from treeline.cli.replay import replay
 from treeline.cli.report import report
 from treeline.cli.validate import validate
 from treeline.version import commit, version
@@ -41,6 +43,8 @@ for name, function in {
     "inspect": inspect,
     "validate": validate,
     "rays": rays,
+    "capture": capture,
+    "replay": replay,
     "doctor": doctor,
 }.items():
     app.command(name)(function)

@@ -1,0 +1,68 @@
+"""`treeline capture`: a frame's rays, what they met and all that traces them again, in a file."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.gpu.errors import CheckFailed
+from treeline.cli.console import emit_json, steps
+from treeline.cli.options import Common, parse_size, with_common
+
+
+@with_common
+def capture(
+    common: Common,
+    out: Annotated[Path, typer.Option(help="The .npz to write.")],
+    size: Annotated[str, typer.Option(metavar="WxH", help="Picture size in pixels.")] = "320x180",
+    queue: Annotated[
+        list[str] | None, typer.Option(help="A ray queue, repeatable. Default: all.")
+    ] = None,
+    max_rays: Annotated[int, typer.Option(min=1, help="Rays kept of each queue.")] = 1 << 20,
+    limit: Annotated[float, typer.Option(metavar="MB", help="Refuse a larger file.")] = 512,
+    gbuffer: Annotated[
+        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
+    ] = "raster",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
+    frame_index: Annotated[int, typer.Option(min=0, help="Which frame's samples.")] = 0,
+) -> None:
+    """Capture one frame: guest buffers, rays of chosen queues and their results."""
+    from passes.hybrid import RAY_TYPES, FrameOptions, HybridFrame
+    from passes.prepare import prepare
+    from treeline.capture import capture_frame, find_queues, save
+
+    width, height = parse_size(size)
+    chosen = find_queues(queue or [ray.name for ray in RAY_TYPES])
+    with steps(common.quiet) as progress:
+        device = common.open_device()
+        progress.begin("loading and building")
+        scene = common.load_scene()
+        prepared = prepare(scene, common.build_options(), common.group)
+        progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
+        options = FrameOptions(width, height, seed=seed, gbuffer=gbuffer)
+        frame = HybridFrame(device, prepared, options)
+        stats = frame.run(frame_index)
+        if stats.dropped:
+            stats = frame.run(frame_index)
+        if not stats.valid:
+            raise CheckFailed(f"the frame is not valid: {'; '.join(stats.failures)}")
+        progress.begin("reading back")
+        taken = capture_frame(
+            frame,
+            chosen,
+            scene_name=common.scene_name,
+            scene_sha256=scene.sha256,
+            max_rays=max_rays,
+            limit_mb=limit,
+        )
+        save(out, taken)
+    result = {
+        "out": str(out),
+        "bytes": taken.nbytes,
+        "rays": {q.ray.name: len(q.records) for q in taken.queues},
+        "identity": taken.identity,
+    }
+    emit_json(result, common.json)
+    if not common.to_stdout:
+        rays = ", ".join(f"{len(q.records):,} {q.ray.name} rays" for q in taken.queues)
+        print(f"{out}: {rays}, {taken.nbytes:,} bytes")
