@@ -1,6 +1,6 @@
 // Pushes in lane order with one atomic a workgroup: every lane votes, one lane reserves, and those
 // that voted take consecutive slots. Order within a workgroup is the lanes', so that rays of
-// neighbouring pixels stay neighbours.
+// neighbouring pixels stay neighbours. Needs `push_queue`: the header, then the records.
 #import passes.queue
 
 var<workgroup> push_votes: array<atomic<u32>, 2>;
@@ -31,4 +31,18 @@ fn vote_rank(lane: u32) -> u32 {
 // Records of a push of `total` at `base` that do not fit into `capacity`.
 fn overflow(base: u32, total: u32, capacity: u32) -> u32 {
     return base + total - min(base + total, max(base, capacity));
+}
+
+// In uniform control flow, after the votes: takes room for all of them. Lane's own slot is
+// `push_base + vote_rank(lane)`; records past `capacity` do not fit and are counted.
+fn reserve(lane: u32, capacity: u32) {
+    workgroupBarrier();
+    if (lane == 0u) {
+        let total = vote_total();
+        push_base = atomicAdd(&push_queue.header.count, total);
+        atomicStore(&push_queue.header.capacity, capacity);
+        let lost = overflow(push_base, total, capacity);
+        if (lost > 0u) { atomicAdd(&push_queue.header.dropped, lost); }
+    }
+    workgroupBarrier();
 }

@@ -18,7 +18,7 @@ struct ReflectionQueue {
 @group(0) @binding(2) var<storage, read> geometry: array<u32>;
 @group(0) @binding(3) var visibility: texture_2d<u32>;
 @group(0) @binding(4) var surface: texture_2d<u32>;
-@group(0) @binding(5) var<storage, read_write> reflection_queue: ReflectionQueue;
+@group(0) @binding(5) var<storage, read_write> push_queue: ReflectionQueue;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -48,7 +48,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let height = dot(direction, s.geometric_normal);
             if (height <= 0.0) {
                 direction = normalize(direction + (1.0e-4 - 2.0 * height) * s.geometric_normal);
-                atomicAdd(&reflection_queue.header.replaced, 1u);
+                atomicAdd(&push_queue.header.replaced, 1u);
             }
             let origin = ray_origin(point, direction);
             let width = frame.pixel_spread * length(point.position - frame.camera_origin.xyz);
@@ -59,18 +59,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             vote(lane);
         }
     }
-    workgroupBarrier();
-    let capacity = arrayLength(&reflection_queue.records);
-    if (lane == 0u) {
-        let total = vote_total();
-        push_base = atomicAdd(&reflection_queue.header.count, total);
-        atomicStore(&reflection_queue.header.capacity, capacity);
-        let lost = overflow(push_base, total, capacity);
-        if (lost > 0u) { atomicAdd(&reflection_queue.header.dropped, lost); }
-    }
-    workgroupBarrier();
+    let capacity = arrayLength(&push_queue.records);
+    reserve(lane, capacity);
     if (wanted) {
         let slot = push_base + vote_rank(lane);
-        if (slot < capacity) { reflection_queue.records[slot] = ray; }
+        if (slot < capacity) { push_queue.records[slot] = ray; }
     }
 }

@@ -29,7 +29,7 @@ struct ShadowQueue {
 @group(0) @binding(5) var<storage, read> geometry: array<u32>;
 @group(0) @binding(6) var<storage, read> texels: array<u32>;
 @group(0) @binding(7) var<storage, read_write> reflected: array<vec4u>;
-@group(0) @binding(8) var<storage, read_write> shadow_queue: ShadowQueue;
+@group(0) @binding(8) var<storage, read_write> push_queue: ShadowQueue;
 
 override COUNT: bool = false;
 
@@ -110,18 +110,10 @@ fn main(
         }
         reflected[record.pixel] = vec4u(pack_radiance(radiance * weight), pack_radiance(light.radiance * weight));
     }
-    workgroupBarrier();
-    let capacity = arrayLength(&shadow_queue.records);
-    if (lane == 0u) {
-        let total = vote_total();
-        push_base = atomicAdd(&shadow_queue.header.count, total);
-        atomicStore(&shadow_queue.header.capacity, capacity);
-        let lost = overflow(push_base, total, capacity);
-        if (lost > 0u) { atomicAdd(&shadow_queue.header.dropped, lost); }
-    }
-    workgroupBarrier();
+    let capacity = arrayLength(&push_queue.records);
+    reserve(lane, capacity);
     if (wanted) {
         let slot = push_base + vote_rank(lane);
-        if (slot < capacity) { shadow_queue.records[slot] = shadow; }
+        if (slot < capacity) { push_queue.records[slot] = shadow; }
     }
 }

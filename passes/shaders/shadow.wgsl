@@ -18,7 +18,7 @@ struct ShadowQueue {
 @group(0) @binding(3) var visibility: texture_2d<u32>;
 @group(0) @binding(4) var surface: texture_2d<u32>;
 @group(0) @binding(5) var<storage, read_write> direct: array<vec2u>;
-@group(0) @binding(6) var<storage, read_write> shadow_queue: ShadowQueue;
+@group(0) @binding(6) var<storage, read_write> push_queue: ShadowQueue;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -48,18 +48,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         direct[index] = vec2u(pack2x16float(min(radiance.xy, vec2f(6.0e4))), pack2x16float(vec2f(min(radiance.z, 6.0e4), 0.0)));
     }
-    workgroupBarrier();
-    let capacity = arrayLength(&shadow_queue.records);
-    if (lane == 0u) {
-        let total = vote_total();
-        push_base = atomicAdd(&shadow_queue.header.count, total);
-        atomicStore(&shadow_queue.header.capacity, capacity);
-        let lost = overflow(push_base, total, capacity);
-        if (lost > 0u) { atomicAdd(&shadow_queue.header.dropped, lost); }
-    }
-    workgroupBarrier();
+    let capacity = arrayLength(&push_queue.records);
+    reserve(lane, capacity);
     if (wanted) {
         let slot = push_base + vote_rank(lane);
-        if (slot < capacity) { shadow_queue.records[slot] = ray; }
+        if (slot < capacity) { push_queue.records[slot] = ray; }
     }
 }

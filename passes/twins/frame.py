@@ -71,11 +71,13 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
     return [
         CpuPass("gbuffer/rays", gbuffer_rays, {"ids_out": "ids"}),
         CpuPass("gbuffer/resolve", resolve, resolved),
-        CpuPass("rays/reflection", reflection),
+        CpuPass("rays/reflection", reflection, {"push_queue": REFLECTION.queue}),
         arguments_pass(REFLECTION),
         traverse_pass(REFLECTION),
-        CpuPass("rays/shadow", shadow),
-        CpuPass("shade/reflection", partial(shade, count=options.count)),
+        CpuPass("rays/shadow", shadow, {"push_queue": SHADOW.queue}),
+        CpuPass(
+            "shade/reflection", partial(shade, count=options.count), {"push_queue": SHADOW.queue}
+        ),
         arguments_pass(SHADOW),
         traverse_pass(SHADOW),
         CpuPass("composite", composite),

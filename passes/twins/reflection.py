@@ -30,9 +30,9 @@ def reflection(
     geometry: U32,
     visibility: U32,
     surface: U32,
-    reflection_queue: RayQueue,
+    push_queue: RayQueue,
 ) -> None:
-    """Pushes onto `reflection_queue`."""
+    """Pushes onto `push_queue`."""
     pixels = tile_pixels(frame)
     seen = visibility[pixels.y, pixels.x]
     s = unpack_surface(surface[pixels.y, pixels.x])
@@ -65,5 +65,5 @@ def reflection(
     rays["pixel"] = pixels.index
     rays["direction"] = direction
     rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
-    reflection_queue.push(rays)
-    reflection_queue.add("replaced", int((height <= 0.0).sum()))
+    push_queue.push(rays)
+    push_queue.add("replaced", int((height <= 0.0).sum()))

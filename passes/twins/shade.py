@@ -65,11 +65,11 @@ def shade(
     geometry: U32,
     texels: U32,
     reflected: U32,
-    shadow_queue: RayQueue,
+    push_queue: RayQueue,
     *,
     count: bool = False,
 ) -> None:
-    """Writes the rays' rows of `reflected` [pixels, 4], pushes onto `shadow_queue`; with `count`
+    """Writes the rays' rows of `reflected` [pixels, 4], pushes onto `push_queue`; with `count`
     adds hits and texture fetches to the header of `reflection_queue`."""
     records = reflection_queue.records[: reflection_queue.count]
     hits = reflection_results[: len(records)]
@@ -127,7 +127,7 @@ def shade(
     rays["origin"] = ray_origin(point, light.to_light)
     rays["light_uv"] = light_uv
     rays["slot"] = np.uint32(2) * record["pixel"] + np.uint32(1)
-    shadow_queue.push(rays[wanted])
+    push_queue.push(rays[wanted])
     if count:
         reflection_queue.add("texture_fetches", int(material.fetches.sum()))
         reflection_queue.add("hits", len(lanes))

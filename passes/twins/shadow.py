@@ -22,9 +22,9 @@ def shadow(
     visibility: U32,
     surface: U32,
     direct: U32,
-    shadow_queue: RayQueue,
+    push_queue: RayQueue,
 ) -> None:
-    """Writes `direct` [pixels, 2], pushes onto `shadow_queue`."""
+    """Writes `direct` [pixels, 2], pushes onto `push_queue`."""
     pixels = tile_pixels(frame)
     direct[pixels.index] = 0
     pixels = pixels[visibility[pixels.y, pixels.x, 0] != NOTHING]
@@ -51,4 +51,4 @@ def shadow(
     rays["origin"] = ray_origin(point, light.to_light)
     rays["light_uv"] = light_uv
     rays["slot"] = np.uint32(2) * pixels.index
-    shadow_queue.push(rays[wanted])
+    push_queue.push(rays[wanted])
