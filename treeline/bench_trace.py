@@ -56,15 +56,17 @@ class TraceTimes:
         return len(self.rayset.rays) / (1e3 * self.ms)
 
 
-def variants(bvh: SceneBvh, any_hit: bool) -> list[Variant]:
+def variants(bvh: SceneBvh, any_hit: bool, traversal: str = "fast") -> list[Variant]:
     """The kernels worth comparing for a structure; the first is what the frame uses.
 
     A ray set's expected hits take every triangle as opaque, so no variant tests alpha.
     """
-    base = fit_variant(Variant("", any_hit=any_hit), bvh, has_alpha=False)
+    given = Variant("", any_hit=any_hit, traversal=traversal)
+    base = fit_variant(given, bvh, has_alpha=False)
     sorted_, unsorted = replace(base, name="sorted"), replace(base, name="unsorted", sort=False)
     found = [unsorted, sorted_] if any_hit else [sorted_, unsorted]
-    found.append(replace(sorted_, name="while-while", while_while=True))
+    if traversal == "fast":
+        found.append(replace(sorted_, name="while-while", while_while=True))
     if not base.two_level:
         found.append(replace(sorted_, name="through the TLAS", two_level=True))
     return found
@@ -77,6 +79,7 @@ def bench(
     repeats: int,
     warmup_ms: float,
     progress: Progress,
+    traversal: str = "fast",
 ) -> list[TraceTimes]:
     """Times every variant on every (label, ray set), after `warmup_ms` of the same work."""
     buffer = device.upload("bvh", bvh.words)
@@ -85,7 +88,7 @@ def bench(
         progress.begin(f"{label}: {len(rayset.rays):,} rays")
         tracers = [
             fitting_tracer(device, bvh, variant, rayset.rays, buffer)
-            for variant in variants(bvh, rayset.any_hit)
+            for variant in variants(bvh, rayset.any_hit, traversal)
         ]
         ms = time_interleaved(device, tracers, repeats, warmup_ms)
         progress.advance()

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from bvh.build import BuildOptions
+from bvh.contract.cases import RULES, Rules
+from bvh.contract.gpu import Intersector
 from bvh.gpu.trace_rays import RayTracer, Variant
 from engine.gpu.device import Device
 from engine.gpu.shader import ShaderError
@@ -29,6 +31,7 @@ def compile_all(device: Device) -> Iterator[Result]:
     prepared = prepare(two_triangles(), BuildOptions())
     yield from _frame_kernels(device, prepared)
     yield from _trace_kernels(device, prepared)
+    yield from _contract_kernels(device, prepared)
     yield from _attempt("example/triangle", lambda: traversal_pass(device, "rgba8unorm"))
 
 
@@ -83,6 +86,21 @@ def _trace_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
                 return RayTracer(device, prepared.bvh.words, variant, counted=counted)
 
             yield from _attempt(f"{name}{' (counted)' if counted else ''}", compile_variant)
+
+
+def _contract_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
+    for rules in RULES:
+
+        def compile_rules(rules: Rules = rules) -> Intersector:
+            return Intersector(device, rules)
+
+        yield from _attempt(f"contract/instruction, {rules}", compile_rules)
+        variant = Variant(f"contract/traversal, {rules}", traversal="contract", rules=rules)
+
+        def compile_traversal(variant: Variant = variant) -> RayTracer:
+            return RayTracer(device, prepared.bvh.words, variant)
+
+        yield from _attempt(variant.name, compile_traversal)
 
 
 def _attempt(name: str, compile_it: Callable[[], object]) -> Iterator[Result]:

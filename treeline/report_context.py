@@ -26,6 +26,7 @@ class Setting:
     group: str
     gbuffer: str
     seed: int
+    traversal: str = "fast"  # one of bvh.gpu.trace_rays.TRAVERSALS
 
 
 def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
@@ -40,6 +41,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
             "height": timed.height,
             "seed": setting.seed,
             "gbuffer": setting.gbuffer,
+            "traversal": setting.traversal,
             "frames": len(timed.frames),
             "warmup": timed.warmup,
             "result_hash": timed.result_hash,

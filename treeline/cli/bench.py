@@ -7,7 +7,7 @@ import typer
 
 from engine.gpu.errors import CheckFailed, UserError
 from treeline.cli.console import emit_json, note, print_table, steps
-from treeline.cli.options import Common, with_common
+from treeline.cli.options import Common, TraversalOption, with_common
 
 GPU_REPEATS, CPU_REPEATS = 50, 5
 # An idle GPU needs about a second of work to reach its clock; a CPU only has to compile.
@@ -25,6 +25,7 @@ def trace(
         float | None,
         typer.Option(min=0, help="Milliseconds of work before them. Default 1000; 0 on a CPU."),
     ] = None,
+    traversal: TraversalOption = "fast",
 ) -> None:
     """Time the traversal kernel on ray sets and check every hit against the oracle's."""
     from bvh.raysets import load
@@ -47,11 +48,14 @@ def trace(
             repeats = CPU_REPEATS if device.info.is_cpu else GPU_REPEATS
         if warmup is None:
             warmup = CPU_WARMUP_MS if device.info.is_cpu else GPU_WARMUP_MS
-        results = bench(device, bvh, loaded, repeats, warmup, progress)
+        results = bench(device, bvh, loaded, repeats, warmup, progress, traversal)
     context = structure_context(scene, common.scene_name, device, options, common.group)
     rows = [plain(trace_row(result)) for result in results]
     emit_json(
-        {"context": {**context, "repeats": repeats, "warmup_ms": warmup}, "benchmarks": rows},
+        {
+            "context": {**context, "repeats": repeats, "warmup_ms": warmup, "traversal": traversal},
+            "benchmarks": rows,
+        },
         common.json,
     )
     if not common.to_stdout:

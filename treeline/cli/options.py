@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 BUILDING = "Builder"
 
+TraversalOption = Annotated[
+    Literal["fast", "contract"],
+    typer.Option(help="contract: every node through the BVH instruction as defined; slow."),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Common:

@@ -7,7 +7,7 @@ import typer
 
 from engine.gpu.errors import UserError
 from treeline.cli.console import emit_json, note, steps
-from treeline.cli.options import Common, parse_size, with_common
+from treeline.cli.options import Common, TraversalOption, parse_size, with_common
 from treeline.outputs import whole_file
 
 AOVS = ("depth", "normal", "roughness", "material", "object", "metalness", "base_color")
@@ -25,6 +25,7 @@ def render(
     gbuffer: Annotated[
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
+    traversal: TraversalOption = "fast",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     samples: Annotated[int, typer.Option(min=1, help="Frames averaged into the picture.")] = 4,
     oracle: Annotated[
@@ -50,7 +51,9 @@ def render(
         prepared = prepare(common.load_scene(), common.build_options(), common.group)
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
         counted = aov is not None and aov.startswith("nodes/")
-        options = FrameOptions(width, height, seed=seed, gbuffer=gbuffer, count=counted)
+        options = FrameOptions(
+            width, height, seed=seed, gbuffer=gbuffer, count=counted, traversal=traversal
+        )
         frame = HybridFrame(device, prepared, options)
         stats = frame.run(0)
         if stats.dropped:

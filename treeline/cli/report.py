@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from treeline.cli.console import emit_json, note, print_table, steps
-from treeline.cli.options import Common, parse_size, with_common
+from treeline.cli.options import Common, TraversalOption, parse_size, with_common
 from treeline.outputs import whole_folder
 
 # size, frames, warm-up: on a GPU, and on a CPU driver, where a frame takes seconds.
@@ -34,6 +34,7 @@ def report(
     gbuffer: Annotated[
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
+    traversal: TraversalOption = "fast",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
 ) -> None:
     """Measure a frame and report what each ray type cost."""
@@ -68,7 +69,9 @@ def report(
         on_gpu = GpuScene(device, prepared)
 
         def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
-            settings = FrameOptions(width, height, seed=seed, gbuffer=gbuffer, count=count)
+            settings = FrameOptions(
+                width, height, seed=seed, gbuffer=gbuffer, count=count, traversal=traversal
+            )
             return HybridFrame(device, prepared, settings, on_gpu)
 
         measurement = measure(
@@ -90,6 +93,7 @@ def report(
             group=common.group,
             gbuffer=gbuffer,
             seed=seed,
+            traversal=traversal,
         )
         progress.begin("writing the report")
         document = make_report(setting, prepared.bvh, measurement)
