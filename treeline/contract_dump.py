@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from bvh.contract import descriptor as descriptors
-from bvh.contract.dump import Dump, Extent, Node, decode_dump, read_memory, read_pages, triangles
+from bvh.contract.dump import Dump, Extent, decode_dump, read_memory, read_pages
 from bvh.contract.ledger import BY_ID
 from bvh.contract.memory import GuestMemory
 from bvh.contract.node_fields import FIELDS
 from bvh.contract.pointer import FileOffset, GuestAddress, NodePointer, file_offset
-from bvh.layout import NODE_NAMES, NODE_TRIANGLE_3, UNIT_BYTES
+from bvh.layout import NODE_BYTES, NODE_NAMES, UNIT_BYTES
 from engine.gpu.errors import UserError
 from treeline.outputs import whole_file
 
 EXPORT_VERSION = 1
+FAULTS_LISTED = 1000  # spelled out; all are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def place(opened: Opened, address: GuestAddress) -> FileOffset | None:
 def summary(opened: Opened) -> dict[str, Any]:
     """Plain data: the descriptor, node kinds, extents, faults, and each field's label."""
     dump = opened.dump
-    kinds = Counter(node.kind for node in dump.nodes)
+    kinds = Counter(dump.kinds.tolist())
     finite = bool(np.isfinite(dump.bounds).all())
     return {
         "file": opened.path.name,
@@ -80,11 +81,11 @@ def summary(opened: Opened) -> dict[str, Any]:
         },
         "root": f"0x{opened.root:x}",
         "nodes": {NODE_NAMES[kind]: kinds[kind] for kind in sorted(kinds)},
-        "depth": max((node.depth for node in dump.nodes), default=-1) + 1,
+        "depth": int(dump.depth.max(initial=-1)) + 1,
         "bounds": dump.bounds.tolist() if finite else None,
-        "address_range": _range(dump.nodes),
+        "address_range": _range(dump),
         "fault_count": len(dump.faults),
-        "faults": [_fault(opened, index) for index in range(len(dump.faults))],
+        "faults": [_fault(opened, index) for index in range(min(len(dump.faults), FAULTS_LISTED))],
         "fields": [
             {
                 "node": NODE_NAMES[kind],
@@ -105,13 +106,15 @@ def unread(dump: Dump) -> list[dict[str, Any]]:
     """Words that hold something and that no test reads, kept as they are: by node type, byte and
     value, the most frequent first."""
     found: Counter[tuple[int, int, int]] = Counter()
-    for node in dump.nodes:
-        for field in FIELDS[node.kind]:
+    for kind in np.unique(dump.kinds).tolist():
+        words = dump.words[dump.kinds == kind]
+        for field in FIELDS[kind]:
             if field.name.startswith("unread"):
                 first = field.byte // 4
-                for i, word in enumerate(node.words[first : first + field.shape[0]].tolist()):
-                    if word:
-                        found[node.kind, field.byte + 4 * i, word] += 1
+                for i in range(first, first + field.shape[0]):
+                    values, counts = np.unique(words[:, i], return_counts=True)
+                    pairs = zip(values.tolist(), counts.tolist(), strict=True)
+                    found.update({(kind, 4 * i, word): n for word, n in pairs if word})
     return [
         {"node": NODE_NAMES[kind], "byte": byte, "word": f"{word:08x}", "count": count}
         for (kind, byte, word), count in found.most_common(16)
@@ -122,12 +125,9 @@ def export_npz(opened: Opened, path: Path) -> None:
     """Nodes in breadth-first order. Keys: format, version, descriptor [4], root, pointers,
     addresses, file_offsets (-1: none), kinds, depth, parents (-1: root), words [n, 32] raw and
     zero-padded, triangle_pointers [m] with their own types, triangles [m, 3, 3] float32."""
-    nodes = opened.dump.nodes
-    words = np.zeros((len(nodes), 32), np.uint32)
-    for i, node in enumerate(nodes):
-        words[i, : len(node.words)] = node.words
-    offsets = [place(opened, node.address) for node in nodes]
-    pointers, corners = _all_triangles(nodes)
+    dump = opened.dump
+    offsets = [place(opened, GuestAddress(address)) for address in dump.addresses.tolist()]
+    pointers, corners = dump.triangles()
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez(
             file,
@@ -135,13 +135,13 @@ def export_npz(opened: Opened, path: Path) -> None:
             version=EXPORT_VERSION,
             descriptor=np.array(descriptors.pack(opened.descriptor), np.uint32),
             root=np.uint64(opened.root),
-            pointers=np.array([node.pointer for node in nodes], np.uint64),
-            addresses=np.array([node.address for node in nodes], np.uint64),
+            pointers=dump.pointers,
+            addresses=dump.addresses,
             file_offsets=np.array([-1 if at is None else at for at in offsets], np.int64),
-            kinds=np.array([node.kind for node in nodes], np.uint8),
-            depth=np.array([node.depth for node in nodes], np.int32),
-            parents=np.array([node.parent for node in nodes], np.int64),
-            words=words,
+            kinds=dump.kinds.astype(np.uint8),
+            depth=dump.depth.astype(np.int32),
+            parents=dump.parents,
+            words=dump.words,
             triangle_pointers=pointers,
             triangles=corners,
         )
@@ -149,7 +149,7 @@ def export_npz(opened: Opened, path: Path) -> None:
 
 def export_obj(opened: Opened, path: Path) -> None:
     """Every finite triangle in slot order, one object; vertices are not shared."""
-    pointers, corners = _all_triangles(opened.dump.nodes)
+    _, corners = opened.dump.triangles()
     finite = np.isfinite(corners).all(axis=(1, 2))
     lines = [f"# {opened.path.name}: {int(finite.sum())} triangles", "o dump"]
     for triangle in corners[finite]:
@@ -159,32 +159,21 @@ def export_obj(opened: Opened, path: Path) -> None:
         temporary.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def _all_triangles(nodes: tuple[Node, ...]) -> tuple[Any, Any]:
-    found = {
-        (int(node.pointer) & ~7 | kind): corners
-        for node in nodes
-        if node.kind <= NODE_TRIANGLE_3
-        for kind, corners in triangles(node)
-    }
-    corners = np.array(list(found.values()), np.float32).reshape(-1, 3, 3)
-    return np.array(list(found), np.uint64), corners
-
-
-def _range(nodes: tuple[Node, ...]) -> list[str] | None:
-    if not nodes:
+def _range(dump: Dump) -> list[str] | None:
+    if not len(dump):
         return None
-    end = max(node.address + 4 * len(node.words) for node in nodes)
-    return [f"0x{min(node.address for node in nodes):x}", f"0x{end:x}"]
+    sizes = np.array(NODE_BYTES)[dump.kinds].astype(np.uint64)
+    return [f"0x{int(dump.addresses.min()):x}", f"0x{int((dump.addresses + sizes).max()):x}"]
 
 
 def _fault(opened: Opened, index: int) -> dict[str, Any]:
-    fault = opened.dump.faults[index]
-    node = opened.dump.nodes[fault.node] if fault.node >= 0 else None
-    at = place(opened, node.address) if node else None
+    fault, dump = opened.dump.faults[index], opened.dump
+    address = GuestAddress(int(dump.addresses[fault.node])) if fault.node >= 0 else None
+    words = dump.raw(fault.node).tolist() if fault.node >= 0 else []
     return {
         "node_pointer": f"0x{fault.pointer:x}",
-        "address": f"0x{node.address:x}" if node else None,
-        "file_offset": at,
+        "address": None if address is None else f"0x{address:x}",
+        "file_offset": None if address is None else place(opened, address),
         "message": fault.message,
-        "words": [f"{word:08x}" for word in node.words.tolist()] if node else [],
+        "words": [f"{word:08x}" for word in words],
     }

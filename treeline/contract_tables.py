@@ -48,8 +48,8 @@ def dump_tables(data: dict[str, Any], faults_shown: int) -> Group:
                 f"{': ' * bool(fault['words'])}{' '.join(fault['words'])}"
             )
         )
-    if len(data["faults"]) > faults_shown:
-        parts.append(Text(f"and {len(data['faults']) - faults_shown} more faults"))
+    if data["fault_count"] > faults_shown:
+        parts.append(Text(f"and {data['fault_count'] - faults_shown:,} more faults"))
     if not data["faults"]:
         parts.append(Text("no fault"))
     return Group(*parts)

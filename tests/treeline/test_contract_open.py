@@ -82,7 +82,7 @@ def test_exports(run: Run, dump: Path, tmp_path: Path) -> None:
             size = sizes.get(int(kind), 16)
             back[at // 4 : at // 4 + size] = words[:size]
         assert (back == dump_words()).all()
-        assert data["triangle_pointers"].tolist() == [0x21, 0x20, 0x28]
+        assert data["triangle_pointers"].tolist() == [0x20, 0x21, 0x28]
         assert data["triangles"].shape == (3, 3, 3)
     assert opened(run, dump, "--export", tmp_path / "d.obj", "-q").exit_code == 0
     lines = (tmp_path / "d.obj").read_text().splitlines()

@@ -14,7 +14,6 @@ from bvh.contract.dump import (
     decode_dump,
     read_memory,
     read_pages,
-    triangles,
 )
 from bvh.contract.memory import GuestMemory
 from bvh.contract.pointer import FileOffset, GuestAddress, NodePointer
@@ -41,16 +40,17 @@ def decoded(words: np.ndarray) -> Dump:
 def test_a_sound_tree_is_found_whole(blas: Blas) -> None:
     dump = decoded(blas.words)
     assert dump.faults == ()
-    kinds = [node.kind for node in dump.nodes]
+    kinds = dump.kinds.tolist()
     stats = blas.stats
     assert kinds.count(5) == stats.nodes_fp32 and kinds.count(4) == stats.nodes_fp16
     assert sum(kind < 4 for kind in kinds) == stats.blocks
-    found = [corners for node in dump.nodes if node.kind < 4 for _, corners in triangles(node)]
-    assert len(found) == 120
-    assert dump.nodes[0].parent == -1 and dump.nodes[0].address == BASE + 128
-    for node in dump.nodes[1:]:
-        parent = dump.nodes[node.parent]
-        assert node.pointer in parent.words[:4] and node.depth == parent.depth + 1
+    named, corners = dump.triangles()
+    assert len(named) == len(corners) == 120
+    assert dump.parents[0] == -1 and dump.addresses[0] == BASE + 128
+    for i in range(1, len(dump)):
+        parent = int(dump.parents[i])
+        assert dump.pointers[i] in dump.words[parent, :4]
+        assert dump.depth[i] == dump.depth[parent] + 1
     assert (dump.bounds[0] <= blas.bounds[0]).all() and (dump.bounds[1] >= blas.bounds[1]).all()
 
 
@@ -86,8 +86,8 @@ def test_the_first_fault_is_named(blas: Blas, word: int, value: int, message: st
 def test_a_triangle_outside_its_box(blas: Blas) -> None:
     words = blas.words.copy()
     dump = decoded(words)
-    index = next(i for i, node in enumerate(dump.nodes) if node.kind < 4)
-    at = (dump.nodes[index].address - BASE) // 4
+    index = int(np.flatnonzero(dump.kinds < 4)[0])
+    at = (int(dump.addresses[index]) - BASE) // 4
     words[at] = np.float32(50).view(np.uint32)
     fault = decoded(words).faults[0]
     assert fault.node == index and "beyond its parent's box" in fault.message
@@ -104,9 +104,9 @@ def test_pages_that_were_not_captured_are_named_apart(blas: Blas, tmp_path: Path
     captured = [Extent(BASE, FileOffset(0), half), Extent(second, None, size - half)]
     descriptor = Descriptor(BASE, size // 64 - 1)
     dump = decode_dump(read_memory(path, captured), descriptor, ROOT)
-    assert dump.nodes and any("has not arrived" in fault.message for fault in dump.faults)
+    assert len(dump) and any("has not arrived" in fault.message for fault in dump.faults)
     dump = decode_dump(read_memory(path, captured[:1]), descriptor, ROOT)
-    assert dump.nodes and all("is not declared" in fault.message for fault in dump.faults)
+    assert len(dump) and all("is not declared" in fault.message for fault in dump.faults)
 
 
 def test_a_table_of_pages(blas: Blas, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_table_of_pages(blas: Blas, tmp_path: Path) -> None:
     memory = read_memory(path, read_pages(table))
     dump = decode_dump(memory, Descriptor(BASE, len(data) // 64 - 1), ROOT)
     straight = decoded(blas.words)
-    assert [n.words.tolist() for n in dump.nodes] == [n.words.tolist() for n in straight.nodes]
+    assert (dump.words == straight.words).all() and (dump.pointers == straight.pointers).all()
     table.write_text("0x100 12\n")
     with pytest.raises(UserError, match="pages.txt:1"):
         read_pages(table)
@@ -135,7 +135,8 @@ def test_types_2_and_3_use_the_fifth_vertex() -> None:
     words[:15] = fan.reshape(-1).view(np.uint32)
     memory = GuestMemory.from_words(words, BASE)
     dump = decode_dump(memory, Descriptor(BASE, 0), NodePointer(3))
-    found = dict(triangles(dump.nodes[0]))
-    assert sorted(found) == [0, 1, 2, 3]
-    assert found[3].tolist() == fan[[2, 4, 0]].tolist()
-    assert [kind for kind, _ in triangles(dump.nodes[0], fan=False)] == [3]
+    named, corners = dump.triangles()
+    assert named.tolist() == [0, 1, 2, 3]
+    assert corners[3].tolist() == fan[[2, 4, 0]].tolist()
+    alone, corners = dump.triangles(fan=False)
+    assert alone.tolist() == [3] and corners.tolist() == [fan[[2, 4, 0]].tolist()]
