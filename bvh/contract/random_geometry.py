@@ -153,6 +153,20 @@ def plane_boxes(rng: Random, count: int) -> tuple[F32, F32, Rays]:
     return low, high, make_rays(corner - direction * steps, direction)
 
 
+def endless_boxes(rng: Random, count: int) -> tuple[F32, F32, Rays]:
+    """Boxes without an end on one side of some axes, or on all; rays with infinite components,
+    whose inverses are zeros of either sign."""
+    low, high, rays = any_boxes(rng, count, -4, 4)
+    low[rng.random(low.shape) < 0.2] = -np.inf
+    high[rng.random(high.shape) < 0.2] = np.inf
+    everywhere = rng.random((count, 4)) < 0.2
+    low[everywhere], high[everywhere] = -np.inf, np.inf
+    direction = rays.direction.copy()
+    chosen = rng.random(direction.shape) < 0.25
+    direction[chosen] = np.copysign(np.float32(np.inf), direction[chosen])
+    return low, high, make_rays(rays.origin, direction)
+
+
 def box_words(rng: Random, low: F32, high: F32, half: NDArray[np.bool_]) -> U32:
     """Nodes `[n, 32]` with random children; `half` says which are FP16. Some slots are empty, in
     each of the known ways."""
