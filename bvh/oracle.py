@@ -67,7 +67,7 @@ class Trace:
     pointer: U32  # node pointer of the triangle hit, relative to the buffer (type = bits 2:0)
     crossings: U32  # accepted crossings; with count_all every one in (t_min, t_max)
     counters: Counters
-    overflows: U32  # stack entries dropped, plus 1 for a ray stopped by the step limit
+    overflows: U32  # stack entries dropped, plus 1 for a ray stopped as going round or at the limit
     invalid: NDArray[np.bool_]  # rays refused unwalked (see bvh.rays.valid_rays)
 
     @property

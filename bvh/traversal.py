@@ -69,13 +69,24 @@ class Walk:
         self.pointer = np.full(n, layout.ROOT_POINTER, np.uint32)
         self.stack = np.empty((n, options.stack_limit), np.uint32)
         self.height = np.zeros(n, np.int64)
+        self.step = 0
+        self.entered = np.zeros(n, np.int64)  # step at which it came to that container
         self.alive = valid_rays(rays)
         out["invalid"][:] = ~self.alive
 
     def run(self) -> None:
         active = np.flatnonzero(self.alive)
         self._set_ray(active, self.world_origin[:, active], self.world_direction[:, active])
-        for _ in range(self.options.step_limit):
+        # A walk of one container meets each of its nodes once: a ray that takes more steps in it
+        # than the buffer has units goes round in circles.
+        most = len(self.words) // layout.UNIT_WORDS
+        for step in range(self.options.step_limit):
+            self.step = step
+            if step > most:
+                lost = active[step - self.entered[active] > most]
+                self.out["overflows"][lost] += np.uint32(1)
+                self.alive[lost] = False
+                active = active[self.alive[active]]
             if not active.size:
                 break
             kind = self.pointer[active] & 7
@@ -207,6 +218,7 @@ class Walk:
         self.instance[lanes] = entry.instance
         self.object_word[lanes] = entry.object_word
         self.inside[lanes] = True
+        self.entered[lanes] = self.step
         self.floor[lanes] = self.height[lanes]
         self.pointer[lanes] = entry.root
         self.counters["instance_hits"][lanes] += np.uint32(1)
@@ -219,6 +231,7 @@ class Walk:
         self.instance[lanes] = MISS_ID
         self.object_word[lanes] = layout.INSTANCE_NO_FORCE_NON_OPAQUE
         self.inside[lanes] = False
+        self.entered[lanes] = self.step
         self.floor[lanes] = 0
 
     def _step_triangles(self, lanes: Index, address: Index) -> None:

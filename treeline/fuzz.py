@@ -42,13 +42,13 @@ class FuzzRun:
 
 
 @cache
-def _subjects(seed: int) -> list[Subject]:
-    """Built once a process."""
+def subjects_of(seed: int) -> list[Subject]:
+    """The buffers of a seed, built once a process."""
     return make_subjects(seed)
 
 
 def _batch(seed: int, first: int, count: int) -> Tally:
-    return run(_subjects(seed), seed, first, count)
+    return run(subjects_of(seed), seed, first, count)
 
 
 def _batches(count: int) -> list[tuple[int, int]]:
@@ -93,7 +93,7 @@ def fuzz(
         batches = _batches(gpu_count)
         progress.begin(f"{gpu_count:,} mutations through {device.info.adapter}", len(batches))
         for first, size in batches:
-            part = run_gpu(device, _subjects(seed), seed, first, size)
+            part = run_gpu(device, subjects_of(seed), seed, first, size)
             gpu.add(part)
             progress.advance()
     return FuzzRun(seed, workers, tally, cpu_seconds, gpu, time.perf_counter() - started)
@@ -101,7 +101,7 @@ def fuzz(
 
 def record(result: FuzzRun, device: Device | None) -> dict[str, Any]:
     """The run as plain data."""
-    subjects = _subjects(result.seed)
+    subjects = subjects_of(result.seed)
     cpu = result.cpu
     data: dict[str, Any] = {
         "context": {

@@ -16,16 +16,16 @@ from bvh.build import BuildOptions
 from bvh.fuzz import check, gpu_check
 from bvh.fuzz.check import Tally, mutation_of
 from bvh.fuzz.mutations import KINDS, SORTS, Mutation, apply, undo
-from bvh.fuzz.subjects import Subject, make_subject, make_subjects
+from bvh.fuzz.subjects import Subject, make_subject
 from bvh.header import HEADER
 from bvh.validate import validate
 from treeline.cli.console import Steps
-from treeline.fuzz import fuzz, record
+from treeline.fuzz import fuzz, record, subjects_of
 
 
 @pytest.fixture(scope="module")
 def subjects() -> list[Subject]:
-    return make_subjects(1)
+    return subjects_of(1)
 
 
 @pytest.mark.timeout(400)
@@ -226,3 +226,21 @@ def test_a_subject_whose_truth_is_wrong_is_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(oracle, "trace", off)
     with pytest.raises(AssertionError, match="differ"):
         make_subject(np.random.default_rng(1), "small", BuildOptions(reinsertion=0), 1, 1)
+
+
+@pytest.mark.parametrize("children", [1, 4])
+def test_oracle_leaves_a_circle_soon(subjects: list[Subject], children: int) -> None:
+    """A root that is its own child, in boxes that every ray enters: with the default limits."""
+    subject = subjects[0]
+    words = subject.words.copy()
+    root = int(subject.containers[1].node_word[0])
+    words[root : root + 4] = 0xFFFFFFFF
+    words[root : root + children] = 0x15
+    boxes = words[root + 4 : root + 28].view(np.float32).reshape(4, 2, 3)
+    boxes[:, 0], boxes[:, 1] = -1e3, 1e3
+    started = time.perf_counter()
+    result = oracle.trace(words, subject.rays[:100], workers=1)
+    assert time.perf_counter() - started < 20  # about 1 on an idle core; 20 to 36 by step limit
+    assert result.counters.nodes.max() <= len(words) // 16 + 10
+    lost = result.overflows > 0
+    assert lost.mean() > 0.8 and not result.missed[lost].any()
