@@ -11,6 +11,8 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,15 @@ def compare(device: Device, rules: Rules, count: int, seed: int) -> dict[str, An
     totals = {name: {"cases": 0, "hits": 0, "differ": 0, "plain_differ": 0} for name in SHARES}
     listed: list[dict[str, Any]] = []
     gpu_s = cpu_s = 0.0
+    refused = Counter[str]()
     for number, begin in enumerate(range(0, count, PART)):
         cases, kinds = random_cases(min(PART, count - begin), seed + number)
         start = time.perf_counter()
         expected = intersect_cases(cases, rules).words
         cpu_s += time.perf_counter() - start
         start = time.perf_counter()
-        got = exact.run(cases)
+        got, refusals = exact.run_counted(cases)
+        refused.update(asdict(refusals))
         gpu_s += time.perf_counter() - start
         differ = (got != expected).any(1)
         plain_differ = (plain.run(cases) != expected).any(1)
@@ -64,6 +68,7 @@ def compare(device: Device, rules: Rules, count: int, seed: int) -> dict[str, An
         "cases": count,
         "differ": sum(row["differ"] for row in totals.values()),
         "plain_differ": sum(row["plain_differ"] for row in totals.values()),
+        "refused_by_the_kernel": dict(refused),
         "kinds": totals,
         "differing_cases": listed,
         "gpu_s": round(gpu_s, 3),

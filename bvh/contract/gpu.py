@@ -5,7 +5,8 @@ memory that is not there) and computes on bits, so its words are exact for every
 infinities and NaN included, contraction or not. See shaders/arithmetic_exact.wgsl.
 """
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,6 +41,15 @@ def pack(cases: Cases) -> U32:
     return records
 
 
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How many instructions the kernel itself refused, by reason. None of them read its node."""
+
+    descriptor: int = 0  # its type, or a pointer beyond its size or beyond 48 bits
+    ray: int = 0  # a NaN, or an infinite origin
+    memory: int = 0  # blocks that are not there
+
+
 class Intersector:
     """One rule set compiled on one device."""
 
@@ -63,13 +73,20 @@ class Intersector:
 
     def run(self, cases: Cases) -> U32:
         """Result words `[n, 4]`."""
+        return self.run_counted(cases)[0]
+
+    def run_counted(self, cases: Cases) -> tuple[U32, Refusals]:
+        """Result words `[n, 4]` and what the kernel refused."""
         out = np.zeros((len(cases), 4), np.uint32)
+        refused = self.device.buffer("refused", 12)
         for begin in range(0, len(cases), BATCH):
             part = slice(begin, begin + BATCH)
-            out[part] = self._run_batch(pack(cases.take(np.arange(len(cases))[part])))
-        return out
+            records = pack(cases.take(np.arange(len(cases))[part]))
+            out[part] = self._run_batch(records, refused)
+        counts = self.device.read(refused, np.uint32, count=3)
+        return out, Refusals(*counts.tolist())
 
-    def _run_batch(self, records: U32) -> U32:
+    def _run_batch(self, records: U32, refused: Any) -> U32:
         device, count = self.device, len(records)
         words = device.buffer("words", 16 * count)
         resources = {
@@ -78,6 +95,7 @@ class Intersector:
             ),
             "cases": device.upload("cases", records),
             "words": words,
+            "refused": refused,
         }
         self.stage.run(resources, -(-count // GROUP_SIZE))
         return np.asarray(device.read(words, np.uint32, count=4 * count)).reshape(count, 4)

@@ -11,6 +11,7 @@ const CASE_QUADS: u32 = 13u;
 @group(0) @binding(0) var<uniform> parameters: Parameters;
 @group(0) @binding(1) var<storage, read> cases: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read_write> words: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read_write> refused: array<atomic<u32>, 3>; // by reason
 
 @compute @workgroup_size(64)
 fn main(
@@ -30,5 +31,9 @@ fn main(
     let d = cases[at + 12u]; // inverse.z
     backed_blocks = a.z;
     let ray = NodeRay(a.w, b.xyz, vec3u(b.w, c.xy), vec3u(c.zw, d.x));
+    contract_refused = 0u;
     words[index] = image_bvh64_intersect_ray(a.xy, ray, descriptor);
+    for (var reason = 0u; reason < 3u; reason += 1u) {
+        if ((contract_refused >> reason & 1u) != 0u) { atomicAdd(&refused[reason], 1u); }
+    }
 }

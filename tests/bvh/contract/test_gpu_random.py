@@ -9,7 +9,7 @@ import pytest
 
 from bvh import layout
 from bvh.contract.cases import RULES, Cases, Rules, make_cases
-from bvh.contract.gpu import Intersector
+from bvh.contract.gpu import Intersector, Refusals
 from bvh.contract.intersect import Status, intersect_cases
 from bvh.contract.random_cases import SHARES, kind_names, random_cases
 
@@ -27,8 +27,15 @@ def test_every_word_equals_the_definition(
     device: Any, cases: tuple[Cases, Any], rules: Rules
 ) -> None:
     batch, kinds = cases
-    expected = intersect_cases(batch, rules).words
-    got = Intersector(device, rules).run(batch)
+    result = intersect_cases(batch, rules)
+    expected = result.words
+    got, refused = Intersector(device, rules).run_counted(batch)
+    why = np.bincount(result.status, minlength=len(Status))
+    assert refused == Refusals(
+        descriptor=why[Status.BAD_DESCRIPTOR] + why[Status.OUT_OF_RANGE],
+        ray=why[Status.BAD_RAY],
+        memory=why[Status.UNAVAILABLE],
+    )
     wrong = np.flatnonzero((got != expected).any(1))
     listing = [(kind_names()[kinds[i]], got[i].tolist(), expected[i].tolist()) for i in wrong[:20]]
     assert listing == []
