@@ -34,11 +34,11 @@ from treeline.scenes import load
 
 Kernels = dict[tuple[bool, str], RayTracer]  # by any-hit and "fast" or the rule set
 
-WATERTIGHT_RAYS = 1500
+WATERTIGHT_RAYS = 100_000
 # (name, variant settings): what the closed mesh is traced with.
 MODES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("fast", {}),
-    *((f"chapter, growth {g}", {"traversal": "contract", "growth": g}) for g in (0, 1, 6)),
+    *((f"chapter, growth {g}", {"traversal": "contract", "growth": g}) for g in (0, 1, 2, 3, 6)),
     *(
         (f"gpurt, growth {g}", {"traversal": "contract", "rules": "gpurt", "growth": g})
         for g in (0, 2, 6)
@@ -134,7 +134,7 @@ def closed_mesh(seed: int = 3) -> tuple[F64, SceneBvh]:
         np.zeros(count, np.uint32),
         np.arange(count, dtype=np.uint32),
         np.ones(1, np.bool_),
-        BuildOptions(),
+        BuildOptions(nodes="fp32", leaf=1),  # the tightest boxes
     )
     return corners, assemble([blas], ["sphere"], [BvhInstance(0, np.eye(4))])
 
@@ -146,7 +146,7 @@ def edge_rays(corners: Any, count: int, seed: int = 4) -> Rays:
     first = corners[triangle, corner]
     second = corners[triangle, (corner + 1) % 3]
     target = np.where((np.arange(count) % 2 == 0)[:, None], first, (first + second) / 2)
-    origin = rng.normal(size=(count, 3)) * 0.2
+    origin = rng.uniform(-0.5, 0.5, (count, 3))
     return make_rays(origin, target - origin)
 
 
@@ -154,7 +154,13 @@ def watertight(
     device: Device, count: int = WATERTIGHT_RAYS, modes: Iterable[str] = tuple(dict(MODES))
 ) -> list[dict[str, Any]]:
     """Leaks and double hits of rays that leave a closed convex mesh at its edges and vertices:
-    each has to cross it exactly once."""
+    each has to cross it exactly once.
+
+    chapter's triangle rule gives every such ray one owner; its box test with little growth still
+    loses some, because the owner of a ray that float32 puts on an edge may be the triangle just
+    beside it, whose tight box the ray passes by a few ULPs. gpurt's triangle rule is inclusive on
+    both sides of an edge and rounds them apart.
+    """
     corners, bvh = closed_mesh()
     rays = edge_rays(corners, count)
     rows = []
