@@ -23,6 +23,7 @@ ANSWERS = Struct(
     Field("named", "f32"),
     Field("barrier", "f32"),
     Field("fused", "f32"),
+    Field("factor", "f32"),
     Field("sum", "f32"),
     Field("product", "f32"),
     Field("quotient", "f32"),
@@ -42,6 +43,7 @@ class Probe:
     SAMPLES, that are not the nearest float32."""
 
     contracts: dict[str, bool]
+    factors: bool  # a * b + c * b comes back as (a + c) * b
     flushes_operands: bool  # a denormal operand counts as zero
     flushes_sums: bool
     flushes_products: bool
@@ -62,6 +64,7 @@ class Probe:
         """For a record, in JSON's types."""
         return {
             **{f"contracts_{form}": fused for form, fused in self.contracts.items()},
+            "factors": self.factors,
             "flushes_denormal_operands": self.flushes_operands,
             "flushes_denormal_sums": self.flushes_sums,
             "flushes_denormal_products": self.flushes_products,
@@ -83,6 +86,7 @@ class Probe:
         fused = [form for form in ("plain", "named", "barrier") if self.contracts[form]]
         return [
             ("arithmetic a*b+c fused when written", ", ".join(fused) or "in no way tried"),
+            ("arithmetic a*b+c*b", "rewritten as (a+c)*b" if self.factors else "as written"),
             ("arithmetic fma()", "fused" if self.contracts["fused"] else "two roundings"),
             (
                 "arithmetic denormals",
@@ -150,6 +154,10 @@ def probe(device: Device) -> Probe:
         np.concatenate([b, single[:, 1]]),
         np.concatenate([-((a * sizes) * b), single[:, 2]]),
     )
+    # A second set for the common factor: c like a, so that the two ways round apart.
+    c = rng.permutation(a * sizes)
+    factored = ask(device, a * sizes, b, c)["factor"]
+    separate, joined = (a * sizes) * b + c * b, ((a * sizes) + c) * b
     many, few = answers[:SAMPLES], answers[SAMPLES:]
     x, y = (a * sizes).astype(np.float64), b.astype(np.float64)
     exact = x / y
@@ -158,6 +166,7 @@ def probe(device: Device) -> Probe:
         overflowed = bool(np.isinf(few["sum"][6]) and np.isinf(few["product"][6]))
     return Probe(
         contracts={form: bool((many[form] != 0).any()) for form in FORMS},
+        factors=bool(((factored != separate) & (factored == joined)).any()),
         flushes_operands=bool(few["flags"][0] & 2 or few["sum"][0] != DENORMAL),
         flushes_sums=bool(few["sum"][1] == 0),
         flushes_products=bool(few["product"][2] == 0),

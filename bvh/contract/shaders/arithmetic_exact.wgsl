@@ -4,10 +4,11 @@
 // WGSL lets a compiler fuse a product into a sum, flush denormals, assume that no NaN exists and
 // divide with an error. So values are u32 here. Where both operands are of a size at which no
 // result can be denormal or overflow, the adapter's own `+` and `*` are used, each with a barrier
-// (an exclusive or with a zero from a buffer) that keeps a driver from fusing them: drivers were
-// seen to see through everything but an integer operation on the bits that they cannot fold. All
-// else, division included, is integer arithmetic. engine/gpu/probe.py checks the two assumptions:
-// normal sums and products are rounded to nearest, and the barrier holds.
+// (an exclusive or with a zero from a buffer) that keeps a driver from fusing or factoring them:
+// drivers were seen to turn a*b + c into one rounding and a*b + c*b into (a + c)*b, and to see
+// through everything but an integer operation on the bits that they cannot fold. All else, division
+// included, is integer arithmetic. engine/gpu/probe.py checks the two assumptions: normal sums and
+// products are rounded to nearest, and the barrier holds.
 //
 // Drivers paste all of this wherever it is called, so users call it in loops where they can: lines
 // of calls made kernels that took a CPU driver 5 s to compile.

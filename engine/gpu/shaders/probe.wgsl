@@ -10,6 +10,7 @@ struct Answers {
     named: f32, // with the product in a `let`
     barrier: f32, // with the product's bits through an exclusive or
     fused: f32, // the built-in fma
+    factor: f32, // a * b + c * b, which may come back as (a + c) * b
     sum: f32,
     product: f32,
     quotient: f32,
@@ -28,6 +29,6 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let c = operands[id.x].z;
     let product = a * b;
     let kept = bitcast<f32>(bitcast<u32>(a * b) ^ parameters.zero);
-    answers[id.x] = Answers(a * b + c, product + c, kept + c, fma(a, b, c), a + b, a * b, a / b,
+    answers[id.x] = Answers(a * b + c, product + c, kept + c, fma(a, b, c), a * b + c * b, a + b, a * b, a / b,
         select(0u, 1u, a != a) | select(0u, 2u, a == 0.0) | select(0u, 4u, a < b));
 }

@@ -16,7 +16,7 @@ def test_this_adapter_supports_exact_arithmetic(device: Any) -> None:
     assert 0 <= found.division_ulps <= 2.5  # what WGSL allows
     assert set(found.facts()) >= {"contracts_plain", "contracts_barrier", "division_ulps"}
     assert all(isinstance(value, bool | int | float) for value in found.facts().values())
-    assert len(found.lines()) == 6
+    assert len(found.lines()) == 7
 
 
 def test_answers_are_the_asked_operations(device: Any) -> None:
@@ -29,7 +29,7 @@ def test_answers_are_the_asked_operations(device: Any) -> None:
 
 
 def fake(fused: bool, flush: bool, bias: int) -> Any:
-    """An adapter that fuses, flushes denormals or is off by some ULPs in its quotients."""
+    """An adapter that fuses and factors, flushes denormals or is off by some ULPs in quotients."""
 
     def answer(_: Any, a: Any, b: Any, c: Any) -> Any:
         a, b, c = (np.asarray(v, np.float32) for v in (a, b, c))
@@ -41,6 +41,7 @@ def fake(fused: bool, flush: bool, bias: int) -> Any:
             for form in probing.FORMS:
                 contracted = fused and form != "barrier"
                 out[form] = exact + c if contracted else a * b + c
+            out["factor"] = (a + c) * b if fused else a * b + c * b
             out["sum"], out["product"], out["quotient"] = a + b, a * b, a / b
             if flush:
                 for name in ("sum", "product"):
@@ -65,6 +66,7 @@ def test_it_tells_adapters_apart(
     found = probe(None)  # type: ignore[arg-type]
     assert found.contracts["plain"] == found.contracts["named"] == fused
     assert not found.contracts["barrier"]
+    assert found.factors == fused
     assert found.flushes_operands == found.flushes_sums == found.flushes_products == flush
     assert bias <= found.division_ulps <= bias + 0.51
     assert (
