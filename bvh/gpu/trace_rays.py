@@ -127,8 +127,8 @@ def only_instance(scene: SceneBvh) -> int | None:
 @dataclass(frozen=True, slots=True)
 class GpuTrace:
     """What one dispatch gave. `hits` has dtype HIT.dtype (object MISS_ID on a miss, t = t_max
-    there); `ms` is GPU time by timestamps (NaN without them); `counters` and `nodes` (box nodes a ray)
-    come from counted runs only; `failures` lists what went wrong, empty for a valid run."""
+    there); `ms` is GPU time by timestamps (NaN without them); `counters` and `nodes` (box nodes a
+    ray) come from counted runs only; `failures` lists what went wrong, empty for a valid run."""
 
     hits: NDArray[Any]
     ms: float
