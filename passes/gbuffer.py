@@ -55,9 +55,7 @@ def raster_pass(scene: GpuScene) -> Pass:
         group = bind_groups.get(resources)
         encoder.set_index_buffer(resources["geometry"], "uint32")
         objects = scene.prepared.pack.objects
-        opaque = [
-            scene.prepared.scene.materials[int(o["material"])].opaque for o in objects
-        ]
+        opaque = [scene.prepared.scene.materials[int(o["material"])].opaque for o in objects]
         for entry in ("opaque_main", "alpha_main"):
             wanted = [i for i, x in enumerate(opaque) if x == (entry == "opaque_main")]
             encoder.set_pipeline(pipelines[entry])

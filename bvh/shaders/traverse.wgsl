@@ -149,6 +149,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
 
     var box_ray = prepare_box_ray(ray.origin, ray.direction);
     var triangle_ray = prepare_triangle_ray(ray.origin, ray.direction, zero);
+    var triangle_ray_is_stale = false;
 
     var stack: array<u32, STACK_SIZE>;
     stack[0] = FINISHED;
@@ -206,6 +207,11 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
 
         let kind = node & 7u;
         if (kind <= NODE_TRIANGLE_1) {
+            if (TWO_LEVEL && triangle_ray_is_stale) {
+                // Triangles beside instances in a TLAS: nobody's builder makes these.
+                result.failed |= FAILED_NODE;
+                break;
+            }
             let block = unit_base + (node >> 3u);
             let at = block << 2u;
             if (is_outside(at, 4u)) {
@@ -267,6 +273,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                     result.failed |= FAILED_POINTER;
                     break;
                 }
+                triangle_ray_is_stale = false;
                 instance_unit = node >> 3u;
                 note_instance(node, true);
                 count_enter_instance(instance_unit);
@@ -275,8 +282,9 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 node = ROOT_POINTER;
             }
         } else if (TWO_LEVEL && node == LEAVE_INSTANCE) {
+            // Back among boxes and instances: the triangle ray is left as it is.
             box_ray = prepare_box_ray(ray.origin, ray.direction);
-            triangle_ray = prepare_triangle_ray(ray.origin, ray.direction, zero);
+            triangle_ray_is_stale = true;
             unit_base = 0u;
             instance_unit = 0u;
             count_leave_instance();

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.gpu.errors import AdapterError, LimitError
-from engine.gpu.shader import Composer, ComposedShader
+from engine.gpu.shader import ComposedShader, Composer
 
 # Everything here is optional: a kernel that needs one asks `feature in device.features`.
 WANTED = ("timestamp-query", "timestamp-query-inside-passes", "subgroup", "primitive-index")
