@@ -234,16 +234,22 @@ def _compare(i: int, a: Step, j: int, b: Step, scale: float) -> list[Difference]
                 off = abs(a.entry[slot] - b.entry[slot])
                 if off > ENTRY_TOLERANCE * max(scale, abs(b.entry[slot])):
                     found.append(tell(f"slot {slot}: {a.entry[slot]:.9g}, {b.entry[slot]:.9g}"))
+        if not _close(a.t, b.t, scale):
+            found.append(tell(f"limit {a.t:.9g} on the GPU, {b.t:.9g} in the oracle"))
         if not found and a.follow != b.follow:
             found.append(tell("the same children in another order", False))
     elif a.hit != b.hit:
         found.append(tell(f"{a.hit} on the GPU, {b.hit} in the oracle"))
     elif a.kind in ("triangle", "end") and np.isfinite(b.t):
-        if not abs(a.t - b.t) <= T_TOLERANCE * max(abs(b.t), 1e-3 * scale):
+        if not _close(a.t, b.t, scale):
             found.append(tell(f"t = {a.t:.9g} on the GPU, {b.t:.9g} in the oracle"))
     elif a.kind == "end" and np.isfinite(a.t) != np.isfinite(b.t):
         found.append(tell(f"{a.why} on the GPU, {b.why} in the oracle"))
     return found
+
+
+def _close(t: float, expected: float, scale: float) -> bool:
+    return abs(t - expected) <= T_TOLERANCE * max(abs(expected), 1e-3 * scale)
 
 
 def _scales(steps: Sequence[Step], ray: Any) -> list[float]:

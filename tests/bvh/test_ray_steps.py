@@ -181,6 +181,7 @@ def test_differences_are_found(device: Any, scene: SceneBvh, rng: np.random.Gene
     entry = list(steps[box].entry)
     entry[slot] *= 1.01
     assert told(entry=tuple(entry))
+    assert "limit" in told(t=0.5 * steps[box].t)[0]
     assert any("only in the oracle" in text for text in told(node=0x25))
     lost = compare_steps([*steps[:box], *steps[box + 1 :]], expected, rays[i])
     assert any(d.serious and d.left == -1 for d in lost)

@@ -255,6 +255,27 @@ def test_two_hits_through_a_box_from_its_surface(
     assert np.allclose(places[:, 2], [scale / 2, -scale / 2], rtol=1e-15)
 
 
+@pytest.mark.parametrize(("gap", "hits"), [(0.0, 2), (3e-7, 2), (1e-5, 4)])
+def test_walls_closer_than_the_merge_distance_are_one(make: Make, gap: float, hits: int) -> None:
+    inner = trimesh.creation.box()
+    outer = trimesh.creation.box(extents=np.full(3, 1 + 2 * gap * inner.scale))
+    ray = make(trimesh.util.concatenate([inner, outer]))
+    places, _, _ = ray.intersects_location([[0.1, 0.2, -3]], [[0, 0, 1]])
+    assert len(places) == hits
+
+
+def test_right_faces_from_very_far_away(make: Make, rng: np.random.Generator) -> None:
+    mesh = trimesh.creation.icosphere(subdivisions=4)
+    face = rng.integers(0, len(mesh.faces), 500)
+    targets = mesh.triangles_center[face]
+    side = mesh.face_normals[face] + 0.3 * rng.normal(size=(500, 3))
+    origins = targets + 1e6 * side / np.linalg.norm(side, axis=1, keepdims=True)
+    towards = targets - origins
+    facing = (towards * mesh.face_normals[face]).sum(1) < -0.3 * 1e6
+    found = make(mesh).intersects_first(origins, towards)
+    assert facing.sum() > 400 and np.array_equal(found[facing], face[facing])
+
+
 def test_nothing_behind_the_origin(make: Make) -> None:
     ray = make(trimesh.creation.box())
     above, up = [[0.1, 0.2, 0.5 + 1e-6]], [[0, 0, 1.0]]  # within the distance rays start back
