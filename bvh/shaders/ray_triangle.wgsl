@@ -10,8 +10,10 @@
 
 #import "bvh/shaders/ray.wgsl"
 
-// A triangle counts as a sliver when it is longer than this, inverted, times its height.
-const SLIVER: f32 = 0.015625;
+// Edges are evaluated again without rounding where t would lose more than about 2e-5 of itself:
+// on slivers, whose area is hardly larger than the edges' error, and on hits much nearer than the
+// triangle is long.
+const DOUBT: f32 = 0.0078125; // 2^-7; three roundings of 2^-24 over it
 
 struct TriangleRay {
     origin: vec3f,
@@ -110,21 +112,22 @@ fn test_projected(
             if (e1 == 0.0 && zero_edge_is_positive(ray, c, a) != positive) { return result; }
             if (e2 == 0.0 && zero_edge_is_positive(ray, a, b) != positive) { return result; }
         }
-        // The verdict is made. t and the weights need more than rounded edges on a sliver, whose
-        // area is hardly larger than their error.
         let reach = max(max(largest_of(a), largest_of(b)), largest_of(c));
+        let depth = max(max(abs(a.z), abs(b.z)), abs(c.z));
         var x0 = e0;
         var x1 = e1;
         var x2 = e2;
-        if (abs(determinant) < SLIVER * reach * reach) {
+        var numerator = e0 * a.z + e1 * b.z + e2 * c.z;
+        if (abs(numerator) < DOUBT * reach * reach * depth) {
             x0 = exact_edge(b, c, ray.zero);
             x1 = exact_edge(c, a, ray.zero);
             x2 = exact_edge(a, b, ray.zero);
+            numerator = x0 * a.z + x1 * b.z + x2 * c.z;
         }
         let scale = 1.0 / (x0 + x1 + x2);
         result.w1 = x1 * scale;
         result.w2 = x2 * scale;
-        result.t = (x0 * a.z + x1 * b.z + x2 * c.z) * scale;
+        result.t = numerator * scale;
         result.hit = result.t > t_min && result.t < t_max;
     }
     return result;
