@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bvh.builders import binned_sah
+from bvh.builders import binned_sah, lbvh
 from bvh.tree import Bounds, Tree
 
 
@@ -22,4 +22,7 @@ class Builder:
     config: Any
 
 
-BUILDERS: tuple[Builder, ...] = (Builder("sah", binned_sah.build, binned_sah.BinnedSahConfig()),)
+BUILDERS: tuple[Builder, ...] = (
+    Builder("sah", binned_sah.build, binned_sah.BinnedSahConfig()),
+    Builder("lbvh", lbvh.build, lbvh.LbvhConfig()),
+)

@@ -1,0 +1,165 @@
+"""Every stage of the LBVH build against its twin, each fed the twins' results before it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bvh.builders.lbvh import LbvhConfig
+from bvh.gpu.build_records import BUILD_STATE, LARGEST, SCENE_PARTIAL, group_count, make_parameters
+from bvh.gpu.lbvh import GpuLbvh
+from bvh.gpu.range_bounds import pyramid_dispatches, pyramid_sizes
+from bvh.gpu.scene_box import tile_count
+from bvh.triangles import is_degenerate, triangle_bounds
+from engine.gpu.primitives.radix_sort import radix_sort
+from engine.gpu.stage import Stage
+
+COUNTS = [1, 2, 3, 255, 256, 257, 2049, 20_000]
+CODES = [(10, 0), (21, 0), (9, 4), (18, 8)]
+
+
+@pytest.fixture(scope="module")
+def stages(device: Any) -> dict[str, Stage]:
+    return GpuLbvh(device, 1).stages
+
+
+def _triangles(rng: np.random.Generator, count: int, bad: bool = True) -> np.ndarray:
+    centre = rng.random((count, 1, 3)) * [8, 3, 1] - 2
+    size = 10.0 ** rng.uniform(-4, 0.5, (count, 1, 1))
+    triangles = (centre + size * rng.normal(size=(count, 3, 3))).astype(np.float32)
+    if bad and count > 10:
+        triangles[3::17, 2] = triangles[3::17, 1]  # two equal corners
+        triangles[5::31, 1] = (triangles[5::31, 0] + triangles[5::31, 2]) / 2  # near a line
+        triangles[7::41, 1, 2] = np.nan
+        triangles[8::43, 0, 0] = -np.inf
+    return triangles
+
+
+def _arrays(
+    rng: np.random.Generator, count: int, code: tuple[int, int], bad: bool = True
+) -> dict[str, np.ndarray]:
+    """Every buffer of a build, empty but for the parameters and the triangles."""
+    config = LbvhConfig(*code)
+    nodes = max(count - 1, 1)
+    return {
+        "parameters": make_parameters(count, *code),
+        "triangles": _triangles(rng, count, bad).reshape(-1),
+        "boxes": np.zeros(6 * count, np.float32),
+        "partials": np.zeros(tile_count(count), SCENE_PARTIAL.dtype),
+        "state": np.zeros(1, BUILD_STATE.dtype),
+        "keys": np.zeros(config.key_words * count, np.uint32),
+        "payload": np.zeros(count, np.uint32),
+        "children": np.zeros(2 * nodes, np.int32),
+        "ranges": np.zeros(2 * nodes, np.uint32),
+        "pyramid": np.zeros(6 * sum(pyramid_sizes(count)), np.float32),
+        "bounds": np.zeros(6 * nodes, np.float32),
+    }
+
+
+def _same(device: Any, stage: Stage, arrays: Any, groups: int, outputs: str) -> None:
+    """Runs both over the same input; the results are equal and the twin's go on."""
+    buffers = {
+        b.name: device.upload(
+            b.name,
+            arrays[b.name],
+            "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST",
+        )
+        for b in stage.bindings
+    }
+    stage.run(buffers, groups)
+    stage.run_cpu(arrays)
+    for name in outputs.split():
+        expected = arrays[name]
+        got = device.read(buffers[name], expected.dtype, count=len(expected))
+        for field in expected.dtype.names or [None]:
+            pair = (got, expected) if field is None else (got[field], expected[field])
+            assert np.array_equal(*pair), f"{stage.name}: {name} {field or ''}"
+
+
+@pytest.mark.parametrize("code", CODES, ids=str)
+@pytest.mark.parametrize("count", COUNTS)
+def test_stages_equal_their_twins(
+    device: Any, stages: Any, rng: Any, count: int, code: tuple[int, int]
+) -> None:
+    arrays = _arrays(rng, count, code)
+    _same(device, stages["triangle_setup"], arrays, group_count(count), "boxes")
+    _same(device, stages["scene_box"], arrays, tile_count(count), "partials")
+    _same(device, stages["grid"], arrays, 1, "state")
+    _same(device, stages["morton"], arrays, group_count(count), "keys payload")
+    words = int(arrays["parameters"]["key_words"][0])
+    keys = arrays["keys"].reshape(count, words)
+    keys, arrays["payload"] = radix_sort(keys if words == 2 else keys[:, 0], arrays["payload"])
+    arrays["keys"] = np.ascontiguousarray(keys).reshape(-1)
+    _same(device, stages["hierarchy"], arrays, group_count(count), "children ranges")
+    for first, items in pyramid_dispatches(count):
+        arrays["parameters"]["first_level"] = first
+        _same(device, stages["box_pyramid"], arrays, group_count(items), "pyramid")
+    _same(device, stages["range_bounds"], arrays, group_count(count), "bounds")
+
+
+def test_set_up_removes_what_the_host_removes(device: Any, stages: Any, rng: Any) -> None:
+    arrays = _arrays(rng, 20_000, (21, 0))
+    _same(device, stages["triangle_setup"], arrays, group_count(20_000), "boxes")
+    triangles = arrays["triangles"].reshape(-1, 3, 3)
+    boxes = arrays["boxes"].reshape(-1, 2, 3)
+    finite = np.isfinite(triangles).all(axis=(1, 2))
+    degenerate = is_degenerate(triangles) & finite
+    assert degenerate.sum() > 1000 and (~finite).sum() > 800
+    assert (boxes[~finite, 1, 0] == -2).all() and (boxes[degenerate, 1, 0] == -1).all()
+    kept = finite & ~degenerate
+    assert (boxes[kept] == triangle_bounds(triangles[kept])).all()
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e-12, 1e12, 1e30])
+def test_degenerate_at_any_scale(device: Any, stages: Any, rng: Any, scale: float) -> None:
+    """A small triangle is no degenerate one, though products of its edges would underflow."""
+    arrays = _arrays(rng, 500, (21, 0), bad=False)
+    triangles = arrays["triangles"].reshape(-1, 3, 3)
+    triangles *= np.float32(scale)
+    triangles[::5, 2] = triangles[::5, 0]
+    _same(device, stages["triangle_setup"], arrays, group_count(500), "boxes")
+    removed = (
+        arrays["boxes"].reshape(-1, 2, 3)[:, 1, 0] < arrays["boxes"].reshape(-1, 2, 3)[:, 0, 0]
+    )
+    assert (np.flatnonzero(removed) == np.arange(0, 500, 5)).all()
+
+
+def test_codes_follow_the_grid(device: Any, stages: Any) -> None:
+    """Corners of a cube, by hand: x is the highest bit; the grid ends at the last centroid."""
+    corners = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], np.float32)
+    arrays = _arrays(np.random.default_rng(1), 8, (10, 0))
+    arrays["boxes"] = np.stack([corners, corners], axis=1).reshape(-1)
+    for name, groups, outputs in (
+        ("scene_box", 1, "partials"),
+        ("grid", 1, "state"),
+        ("morton", 1, "keys payload"),
+    ):
+        _same(device, stages[name], arrays, groups, outputs)
+    assert (arrays["keys"] >> 27 == np.arange(8)).all()
+
+
+def test_size_bits_part_large_boxes(device: Any, stages: Any, rng: Any) -> None:
+    """Bit 27 of a 31-bit code, behind the first triple: whether the box is as large as half of
+    the grid."""
+    low = rng.random((64, 3)).astype(np.float32)
+    arrays = _arrays(rng, 64, (9, 4))
+    size = np.where(np.arange(64) % 2, 0.9, 1e-3)[:, None].astype(np.float32)
+    arrays["boxes"] = np.stack([low - size / 2, low + size / 2], axis=1).reshape(-1)
+    _same(device, stages["scene_box"], arrays, 1, "partials")
+    _same(device, stages["grid"], arrays, 1, "state")
+    _same(device, stages["morton"], arrays, 1, "keys payload")
+    assert (arrays["keys"] >> 27 & 1 == np.arange(64) % 2).all()
+    assert (arrays["keys"] >> 31 == 0).all()
+
+
+def test_an_empty_scene_has_an_empty_box(device: Any, stages: Any) -> None:
+    """All triangles taken out: the counts say so and no code is made."""
+    arrays = _arrays(np.random.default_rng(1), 300, (18, 8), bad=False)
+    arrays["triangles"][:] = np.nan
+    _same(device, stages["triangle_setup"], arrays, 2, "boxes")
+    _same(device, stages["scene_box"], arrays, 1, "partials")
+    _same(device, stages["grid"], arrays, 1, "state")
+    _same(device, stages["morton"], arrays, 2, "keys")
+    state = arrays["state"][0]
+    assert (state["kept"], state["degenerate"], state["nonfinite"]) == (0, 0, 300)
+    assert (arrays["keys"] == 0xFFFFFFFF).all() and (state["low"] == LARGEST).all()
