@@ -80,10 +80,10 @@ class Walk:
         # A walk of one container meets each of its nodes once: a ray that takes more steps in it
         # than the buffer has units goes round in circles.
         most = len(self.words) // layout.UNIT_WORDS
-        for step in range(self.options.step_limit):
-            self.step = step
-            if step > most:
-                lost = active[step - self.entered[active] > most]
+        for number in range(self.options.step_limit):
+            self.step = number
+            if number > most:
+                lost = active[number - self.entered[active] > most]
                 self.out["overflows"][lost] += np.uint32(1)
                 self.alive[lost] = False
                 active = active[self.alive[active]]
