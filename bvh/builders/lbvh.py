@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bvh.gpu.build_records import BUILD_STATE, SCENE_PARTIAL, key_words, make_parameters
-from bvh.gpu.hierarchy import depth_limited_prefix, hierarchy
+from bvh.gpu.hierarchy import hierarchy
 from bvh.gpu.morton import morton
 from bvh.gpu.range_bounds import box_pyramid, pyramid_dispatches, pyramid_sizes, range_bounds
 from bvh.gpu.scene_box import grid, scene_box, tile_count
-from bvh.tree import EMPTY, MAX_DEPTH, Bounds, Tree, empty_bounds, tree_levels
+from bvh.gpu.tree_paths import ROUNDS, tree_depth, tree_paths
+from bvh.tree import EMPTY, MAX_DEPTH, Bounds, Tree, empty_bounds
 from engine.gpu.primitives.radix_sort import radix_sort
 
 
@@ -43,10 +44,6 @@ class LbvhConfig:
     def key_words(self) -> int:
         return key_words(self.grid_bits, self.size_bits)
 
-    def depth_limited_prefix(self, count: int) -> int:
-        """`prefix_bits` that keep `count` leaves within `max_depth`."""
-        return depth_limited_prefix(count, self.code_bits, 32 * self.key_words, self.max_depth)
-
 
 def build(bounds: Bounds, config: LbvhConfig) -> Tree:
     """Binary tree over finite boxes `[n, 2, 3]`, one primitive a leaf."""
@@ -55,24 +52,38 @@ def build(bounds: Bounds, config: LbvhConfig) -> Tree:
         return Tree(np.full((1, 2), EMPTY, np.int32), empty_bounds(1))
     boxes = np.ascontiguousarray(bounds, np.float32).reshape(-1)
     words = config.key_words
-    parameters = make_parameters(count, config.grid_bits, config.size_bits)
+    parameters = make_parameters(count, config.grid_bits, config.size_bits, config.max_depth)
     partials = np.zeros(tile_count(count), SCENE_PARTIAL.dtype)
     state = np.zeros(1, BUILD_STATE.dtype)
     keys = np.empty((count, words), np.uint32)
     payload = np.empty(count, np.uint32)
     scene_box(parameters, boxes, partials)
-    grid(parameters, partials, state)
+    deepest = np.zeros(2, np.uint32)
+    grid(parameters, partials, state, deepest)
     morton(parameters, state, boxes, keys.reshape(-1), payload)
     keys, payload = radix_sort(keys if words == 2 else keys[:, 0], payload)
 
     nodes = max(count - 1, 1)
     children = np.empty((nodes, 2), np.int32)
     ranges = np.empty((nodes, 2), np.uint32)
-    for prefix_bits in (32 * words, config.depth_limited_prefix(count)):
-        parameters["prefix_bits"] = prefix_bits
-        flat_keys = keys.reshape(-1)
-        hierarchy(parameters, state, flat_keys, payload, children.reshape(-1), ranges.reshape(-1))
-        if len(tree_levels(children)) <= config.max_depth:
+    paths, longer_paths = np.empty((2, 2 * nodes), np.uint32)
+    for attempt in (0, 1):
+        parameters["attempt"] = attempt
+        hierarchy(
+            parameters,
+            state,
+            keys.reshape(-1),
+            payload,
+            deepest,
+            children.reshape(-1),
+            ranges.reshape(-1),
+            paths,
+        )
+        for _ in range(ROUNDS):
+            tree_paths(parameters, state, deepest, paths, longer_paths)
+            paths, longer_paths = longer_paths, paths
+        tree_depth(parameters, state, paths, deepest)
+        if deepest[0] < config.max_depth:
             break
     pyramid = np.empty(6 * sum(pyramid_sizes(count)), np.float32)
     for first, _ in pyramid_dispatches(count):

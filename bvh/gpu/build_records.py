@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.tree import MAX_DEPTH
 from engine.gpu.structs import Field, Struct
 
 U32 = NDArray[np.uint32]
@@ -18,6 +19,7 @@ TILE = 2048  # boxes a workgroup of the scene box
 GROUP_SIZE = 256  # items a workgroup of every other stage
 REMOVED_DEGENERATE = 1
 REMOVED_NONFINITE = 2
+LEFT_TURN = 1 << 16  # in the second word of a path, above the count of steps
 # Stands for infinity, which WGSL does not promise to handle.
 LARGEST = np.finfo(np.float32).max
 
@@ -26,11 +28,11 @@ BUILD_PARAMETERS = Struct(
     Field("count", "u32"),  # triangles or boxes given
     Field("key_words", "u32"),  # 1 or 2
     Field("grid_bits", "u32"),  # of a code, an axis
-    Field("prefix_bits", "u32"),  # leading bits of a key that the hierarchy looks at
+    Field("max_depth", "u32"),  # levels of inner nodes
     Field("first_level", "u32"),  # of the box pyramid's dispatch
     Field("zero", "u32"),  # 0, unknown to the compiler
     Field("size_bits", "u32"),  # of a code
-    Field("padding", "u32"),
+    Field("attempt", "u32"),  # 1: the hierarchy again, if the first one came out too deep
 )
 SCENE_PARTIAL = Struct(
     "ScenePartial",
@@ -51,17 +53,23 @@ BUILD_STATE = Struct(
 
 
 def make_parameters(
-    count: int, grid_bits: int, size_bits: int, *, first_level: int = 0, prefix_bits: int = -1
+    count: int,
+    grid_bits: int,
+    size_bits: int,
+    max_depth: int = MAX_DEPTH,
+    *,
+    first_level: int = 0,
+    attempt: int = 0,
 ) -> NDArray[Any]:
-    """One BUILD_PARAMETERS record; all bits of a key count unless `prefix_bits` says less."""
+    """One BUILD_PARAMETERS record."""
     record = np.zeros(1, BUILD_PARAMETERS.dtype)
-    words = key_words(grid_bits, size_bits)
     record["count"] = count
     record["grid_bits"] = grid_bits
     record["size_bits"] = size_bits
-    record["key_words"] = words
-    record["prefix_bits"] = 32 * words if prefix_bits < 0 else prefix_bits
+    record["max_depth"] = max_depth
+    record["key_words"] = key_words(grid_bits, size_bits)
     record["first_level"] = first_level
+    record["attempt"] = attempt
     return record
 
 
@@ -81,6 +89,7 @@ def wgsl() -> str:
         "REMOVED_DEGENERATE": f"f32 = {REMOVED_DEGENERATE}.0",
         "REMOVED_NONFINITE": f"f32 = {REMOVED_NONFINITE}.0",
         "LARGEST": "f32 = 0x1.fffffep+127",
+        "LEFT_TURN": f"u32 = {LEFT_TURN}u",
         "EMPTY_CHILD": "i32 = i32(-2147483648)",  # bvh.tree.EMPTY
     }
     lines = [f"const {name}: {value};" for name, value in constants.items()]

@@ -2,12 +2,15 @@
 
 Source: Karras 2012, "Maximizing parallelism in the construction of BVHs, octrees, and k-d trees",
 section 4. One dispatch; a node reads sorted keys only and nothing that another node writes, so
-that nothing depends on the order of workgroups. Equal keys (and all keys that agree in their
-first `prefix_bits`) are told apart by their place, which halves them evenly: with c bits of code
-compared, n leaves make at most c + ceil(log2 n) levels.
+that nothing depends on the order of workgroups. Equal keys are told apart by their place, which
+halves them evenly.
+
+A tree may come out too deep for a traversal's stack. Its depth is known on the GPU only, so a
+second attempt is always encoded and does nothing where the first was fine. It looks at fewer
+leading bits: with c bits of code compared, n leaves make at most c + ceil(log2 n) levels.
 
 `children` are as in `bvh.tree.Tree`; `ranges` are each node's first and last leaf, counted in
-sorted order.
+sorted order; `paths` are the first step towards the root (see `bvh.gpu.tree_paths`).
 """
 
 from typing import Any
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.build_records import LEFT_TURN
 from bvh.tree import EMPTY
 
 U32 = NDArray[np.uint32]
@@ -22,11 +26,22 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 
-def depth_limited_prefix(count: int, code_bits: int, key_bits: int, max_depth: int) -> int:
-    """`prefix_bits` with which `count` leaves stay within `max_depth` levels, whatever they are."""
-    leading_zeros = key_bits - code_bits
-    by_place = max(0, count - 1).bit_length()
-    return min(key_bits, leading_zeros + max(0, max_depth - by_place))
+def compared_bits(parameters: NDArray[Any], kept: int) -> int:
+    """Leading bits of a key that this attempt looks at: all of them, or so few that `kept` leaves
+    stay within `max_depth` levels whatever they are."""
+    p = parameters[0]
+    key_bits = 32 * int(p["key_words"])
+    if not p["attempt"]:
+        return key_bits
+    leading_zeros = key_bits - 3 * int(p["grid_bits"]) - int(p["size_bits"])
+    by_place = max(0, kept - 1).bit_length()
+    return leading_zeros + max(0, int(p["max_depth"]) - by_place)
+
+
+def needs_attempt(parameters: NDArray[Any], deepest: U32) -> bool:
+    """False for a second attempt where the first one's tree is shallow enough. `deepest` counts
+    steps from the root, one less than levels."""
+    return not parameters["attempt"][0] or int(deepest[0]) >= int(parameters["max_depth"][0])
 
 
 def _leading_zeros(value: NDArray[np.uint64], bits: int) -> I64:
@@ -42,12 +57,17 @@ def hierarchy(
     state: NDArray[Any],
     keys: U32,
     payload: U32,
+    deepest: U32,
     children: I32,
     ranges: U32,
+    paths: U32,
 ) -> None:
     """Twin of hierarchy.wgsl: max(kept - 1, 1) nodes, the root first."""
     kept, words = int(state["kept"][0]), int(parameters["key_words"][0])
-    limit = int(parameters["prefix_bits"][0])
+    limit = min(compared_bits(parameters, kept), 32 * words)
+    if not needs_attempt(parameters, deepest):
+        return
+    paths[:2] = 0
     if kept < 2:
         children[:2] = (~int(payload[0]) if kept else EMPTY, EMPTY)
         ranges[:2] = 0
@@ -97,3 +117,8 @@ def hierarchy(
     out[:, 0] = np.where(first == cut, leaf[cut], cut)
     out[:, 1] = np.where(last == cut + 1, leaf[cut + 1], cut + 1)
     ranges[: 2 * (kept - 1)].reshape(-1, 2)[:] = np.stack([first, last], axis=1)
+    steps = paths[: 2 * (kept - 1)].reshape(-1, 2)
+    for slot, turn in ((0, 1 | LEFT_TURN), (1, 1)):
+        inner = out[:, slot] >= 0
+        steps[out[inner, slot], 0] = node[inner]
+        steps[out[inner, slot], 1] = turn

@@ -4,9 +4,7 @@ Set-up, grid, Morton codes, radix sort, hierarchy, bounds; nothing is read back 
 every dispatch's size follows from the number of triangles given. Scratch is allocated once for a
 capacity. `bvh.builders.lbvh` is the same build made of the stages' twins.
 
-The tree comes back to the host as a `Tree`, for the collapse and the encoder there. Only then is
-its depth known: a tree deeper than `max_depth` (it takes over a million nearly equal centroids, or
-an adversary) is split once more from the sorted codes, by fewer of their bits.
+The tree comes back to the host as a `Tree`, for the collapse and the encoder there.
 """
 
 from collections.abc import Callable
@@ -28,8 +26,10 @@ from bvh.gpu.hierarchy import hierarchy
 from bvh.gpu.morton import morton
 from bvh.gpu.range_bounds import box_pyramid, pyramid_dispatches, pyramid_sizes, range_bounds
 from bvh.gpu.scene_box import grid, scene_box, tile_count
+from bvh.gpu.tree_paths import ROUNDS, tree_depth, tree_paths
+from bvh.gpu.tree_paths import TILE as DEPTH_TILE
 from bvh.gpu.triangle_setup import triangle_setup
-from bvh.tree import EMPTY, Bounds, Tree, empty_bounds, tree_levels
+from bvh.tree import EMPTY, Bounds, Tree, empty_bounds
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
 from engine.gpu.primitives.radix_sort import RadixSort
@@ -43,6 +43,8 @@ TWINS: dict[str, Callable[..., None]] = {
     "grid": grid,
     "morton": morton,
     "hierarchy": hierarchy,
+    "tree_paths": tree_paths,
+    "tree_depth": tree_depth,
     "box_pyramid": box_pyramid,
     "range_bounds": range_bounds,
 }
@@ -81,6 +83,9 @@ class GpuLbvh:
             "payload": 4 * capacity,
             "children": 8 * nodes,
             "ranges": 8 * nodes,
+            "paths": 8 * nodes,
+            "longer_paths": 8 * nodes,
+            "deepest": 8,
             "pyramid": 24 * sum(pyramid_sizes(capacity)),
             "bounds": 24 * nodes,
         }
@@ -93,6 +98,7 @@ class GpuLbvh:
         ]
         # The first dispatch's record has first_level 0, which the other stages do not read.
         self.resources["parameters"] = self._pyramid_parameters[0]
+        self._again = device.buffer("lbvh/parameters", BUILD_PARAMETERS.size, "UNIFORM|COPY_DST")
         self.sort = RadixSort(device, capacity, words)
         self.stages = {
             name: Stage(device, f"lbvh/{name}", f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
@@ -104,19 +110,22 @@ class GpuLbvh:
         """Triangles or boxes from now on; at most `capacity`, else ValueError."""
         self.sort.set_count(count)
         self.count = count
-        self._write_parameters()
-
-    def _write_parameters(self, prefix_bits: int = -1) -> None:
-        firsts = [first for first, _ in pyramid_dispatches(self.count)]
-        for first, buffer in zip(firsts, self._pyramid_parameters, strict=False):
+        config = self.config
+        records = [(b, first, 0) for b, (first, _) in self._pyramid()] + [(self._again, 0, 1)]
+        for buffer, first, attempt in records:
             record = make_parameters(
-                self.count,
-                self.config.grid_bits,
-                self.config.size_bits,
+                count,
+                config.grid_bits,
+                config.size_bits,
+                config.max_depth,
                 first_level=first,
-                prefix_bits=prefix_bits,
+                attempt=attempt,
             )
             self.device.write(buffer, record)
+
+    def _pyramid(self) -> list[tuple[Any, tuple[int, int]]]:
+        """Parameters, first level and its boxes of each dispatch of the pyramid."""
+        return list(zip(self._pyramid_parameters, pyramid_dispatches(self.count), strict=False))
 
     def upload_triangles(self, triangles: F32) -> None:
         """`[n, 3, 3]` float32; any value is allowed."""
@@ -136,7 +145,7 @@ class GpuLbvh:
             "sort": lambda scope: self.sort.encode(
                 scope, self.resources["keys"], self.resources["payload"]
             ),
-            "hierarchy": lambda scope: self._encode(scope, "hierarchy", max(self.count - 1, 1)),
+            "hierarchy": self._encode_hierarchy,
             "bounds": self._encode_bounds,
         }
         return phases
@@ -152,10 +161,22 @@ class GpuLbvh:
         self.stages["scene_box"].dispatch(scope, self.resources, tile_count(self.count))
         self.stages["grid"].dispatch(scope, self.resources, 1)
 
+    def _encode_hierarchy(self, scope: Any) -> None:
+        nodes = max(self.count - 1, 1)
+        for parameters in (self.resources["parameters"], self._again):
+            resources = {**self.resources, "parameters": parameters}
+            self.stages["hierarchy"].dispatch(scope, resources, group_count(nodes))
+            names = ("paths", "longer_paths")
+            for _ in range(ROUNDS):
+                source, target = (self.resources[name] for name in names)
+                resources.update(paths=source, longer_paths=target)
+                self.stages["tree_paths"].dispatch(scope, resources, group_count(nodes))
+                names = (names[1], names[0])
+            resources["paths"] = self.resources["longer_paths"]
+            self.stages["tree_depth"].dispatch(scope, resources, -(-nodes // DEPTH_TILE))
+
     def _encode_bounds(self, scope: Any) -> None:
-        for (_, items), parameters in zip(
-            pyramid_dispatches(self.count), self._pyramid_parameters, strict=False
-        ):
+        for parameters, (_, items) in self._pyramid():
             resources = {**self.resources, "parameters": parameters}
             self.stages["box_pyramid"].dispatch(scope, resources, group_count(items))
         self._encode(scope, "range_bounds", max(self.count - 1, 1))
@@ -187,19 +208,14 @@ class GpuLbvh:
         return self.read()
 
     def read(self) -> GpuTree:
-        """Reads the last build back and bounds its depth."""
+        """Reads the last build back."""
         if not self.count:
             nothing = Tree(np.full((1, 2), EMPTY, np.int32), empty_bounds(1))
             return GpuTree(nothing, empty_bounds(0), 0, 0, 0)
         state = self.device.read(self.resources["state"], BUILD_STATE.dtype, count=1)[0]
         kept = int(state["kept"])
-        children = self._read_children(kept)
-        if len(tree_levels(children)) > self.config.max_depth:
-            self._write_parameters(prefix_bits=self.config.depth_limited_prefix(kept))
-            phases = self.phases(True)
-            self.submit(phases["hierarchy"], phases["bounds"])
-            children = self._read_children(kept)
-            self._write_parameters()
+        words = self.device.read(self.resources["children"], np.int32, count=2 * max(kept - 1, 1))
+        children = np.asarray(words).reshape(-1, 2)
         bounds = self.device.read(self.resources["bounds"], np.float32, count=6 * len(children))
         boxes = self.device.read(self.resources["boxes"], np.float32, count=6 * self.count)
         return GpuTree(
@@ -209,7 +225,3 @@ class GpuLbvh:
             int(state["degenerate"]),
             int(state["nonfinite"]),
         )
-
-    def _read_children(self, kept: int) -> NDArray[np.int32]:
-        words = self.device.read(self.resources["children"], np.int32, count=2 * max(kept - 1, 1))
-        return np.asarray(words).reshape(-1, 2)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bvh.gpu.build_records import LARGEST, REMOVED_DEGENERATE, REMOVED_NONFINITE, TILE
 
 F32 = NDArray[np.float32]
+U32 = NDArray[np.uint32]
 
 
 def tile_count(count: int) -> int:
@@ -43,9 +44,13 @@ def scene_box(parameters: NDArray[Any], boxes: F32, partials: NDArray[Any]) -> N
         partials["nonfinite"][tile] = (reason[part] == REMOVED_NONFINITE).sum()
 
 
-def grid(parameters: NDArray[Any], partials: NDArray[Any], state: NDArray[Any]) -> None:
-    """Twin of grid.wgsl: unites the partials into the BUILD_STATE. Where all centroids are equal
-    (or differ by denormals) the scale is zero and every code is."""
+def grid(
+    parameters: NDArray[Any], partials: NDArray[Any], state: NDArray[Any], deepest: U32
+) -> None:
+    """Twin of grid.wgsl: unites the partials into the BUILD_STATE and clears `deepest` for this
+    build. Where all centroids are equal (or differ by denormals) the scale is zero and every code
+    is."""
+    deepest[:2] = 0
     count, bits = int(parameters["count"][0]), int(parameters["grid_bits"][0])
     mine = partials[: tile_count(count)]
     degenerate, nonfinite = int(mine["degenerate"].sum()), int(mine["nonfinite"].sum())

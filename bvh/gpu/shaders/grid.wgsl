@@ -5,6 +5,7 @@
 @group(0) @binding(0) var<uniform> parameters: BuildParameters;
 @group(0) @binding(1) var<storage, read> partials: array<ScenePartial>;
 @group(0) @binding(2) var<storage, read_write> state: array<BuildState>;
+@group(0) @binding(3) var<storage, read_write> deepest: array<u32>; // one word an attempt
 
 var<workgroup> shared_partials: array<ScenePartial, 256>;
 
@@ -33,6 +34,8 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         workgroupBarrier();
     }
     if (lane != 0u) { return; }
+    deepest[0] = 0u;
+    deepest[1] = 0u;
     let kept = parameters.count - mine.degenerate - mine.nonfinite;
     var normalise = 0u;
     var scale = 0.0;

@@ -1,4 +1,4 @@
-// Children and leaf range of every inner node of the radix tree: see bvh/gpu/hierarchy.py.
+// Children, leaf range and way up of every inner node of the radix tree: see bvh/gpu/hierarchy.py.
 
 #import bvh.gpu.build_records
 #import "bvh/gpu/shaders/box.wgsl"
@@ -7,11 +7,21 @@
 @group(0) @binding(1) var<storage, read> state: array<BuildState>;
 @group(0) @binding(2) var<storage, read> keys: array<u32>;
 @group(0) @binding(3) var<storage, read> payload: array<u32>;
-@group(0) @binding(4) var<storage, read_write> children: array<vec2i>;
-@group(0) @binding(5) var<storage, read_write> ranges: array<vec2u>;
+@group(0) @binding(4) var<storage, read> deepest: array<u32>;
+@group(0) @binding(5) var<storage, read_write> children: array<vec2i>;
+@group(0) @binding(6) var<storage, read_write> ranges: array<vec2u>;
+@group(0) @binding(7) var<storage, read_write> paths: array<vec2u>;
+
+// Leading bits of a key that this attempt looks at.
+fn compared_bits(kept: u32) -> u32 {
+    if (parameters.attempt == 0u) { return 32u * parameters.key_words; }
+    let zeros = 32u * parameters.key_words - 3u * parameters.grid_bits - parameters.size_bits;
+    let by_place = 32u - countLeadingZeros(kept - 1u);
+    return min(zeros + max(parameters.max_depth, by_place) - by_place, 32u * parameters.key_words);
+}
 
 // Leading bits that leaf j shares with leaf i, whose key is (low, high); -1 where j is no leaf.
-fn prefix(i: i32, low: u32, high: u32, j: i32, kept: i32) -> i32 {
+fn prefix(i: i32, low: u32, high: u32, j: i32, kept: i32, compared: u32) -> i32 {
     if (j < 0 || j >= kept) { return -1; }
     var shared_bits: u32;
     if (parameters.key_words == 1u) {
@@ -20,8 +30,8 @@ fn prefix(i: i32, low: u32, high: u32, j: i32, kept: i32) -> i32 {
         shared_bits = countLeadingZeros(high ^ keys[2 * j + 1]);
         if (shared_bits == 32u) { shared_bits += countLeadingZeros(low ^ keys[2 * j]); }
     }
-    if (shared_bits >= parameters.prefix_bits) {
-        shared_bits = parameters.prefix_bits + countLeadingZeros(u32(i ^ j));
+    if (shared_bits >= compared) {
+        shared_bits = compared + countLeadingZeros(u32(i ^ j));
     }
     return i32(shared_bits);
 }
@@ -34,6 +44,8 @@ fn main(
 ) {
     let i = i32(flat_index(group, groups, lane));
     let kept = i32(state[0].kept);
+    if (parameters.attempt == 1u && deepest[0] < parameters.max_depth) { return; }
+    if (i == 0) { paths[0] = vec2u(0u); }
     if (kept < 2) {
         if (i == 0) {
             children[0] = vec2i(select(EMPTY_CHILD, ~i32(payload[0]), kept == 1), EMPTY_CHILD);
@@ -42,31 +54,32 @@ fn main(
         return;
     }
     if (i >= kept - 1) { return; }
+    let compared = compared_bits(u32(kept));
     let words = i32(parameters.key_words);
     let low = keys[words * i];
     let high = keys[words * i + words - 1];
     var step = 1;
-    var outside = prefix(i, low, high, i - 1, kept);
-    let after = prefix(i, low, high, i + 1, kept);
+    var outside = prefix(i, low, high, i - 1, kept, compared);
+    let after = prefix(i, low, high, i + 1, kept, compared);
     if (after <= outside) {
         step = -1;
         outside = after;
     }
     var reach = 2;
-    while (prefix(i, low, high, i + reach * step, kept) > outside) { reach *= 2; }
+    while (prefix(i, low, high, i + reach * step, kept, compared) > outside) { reach *= 2; }
     var length = 0;
     for (var stride = reach / 2; stride > 0; stride /= 2) {
-        if (prefix(i, low, high, i + (length + stride) * step, kept) > outside) {
+        if (prefix(i, low, high, i + (length + stride) * step, kept, compared) > outside) {
             length += stride;
         }
     }
     let end = i + length * step;
-    let own = prefix(i, low, high, end, kept);
+    let own = prefix(i, low, high, end, kept, compared);
     var split = 0;
     var stride = length;
     loop {
         stride = (stride + 1) / 2;
-        if (prefix(i, low, high, i + (split + stride) * step, kept) > own) { split += stride; }
+        if (prefix(i, low, high, i + (split + stride) * step, kept, compared) > own) { split += stride; }
         if (stride <= 1) { break; }
     }
     let cut = i + split * step + min(step, 0);
@@ -74,8 +87,17 @@ fn main(
     let last = max(i, end);
     var left = cut;
     var right = cut + 1;
-    if (first == cut) { left = ~i32(payload[cut]); }
-    if (last == cut + 1) { right = ~i32(payload[cut + 1]); }
+    // No two nodes have a child in common, so each path has one writer.
+    if (first == cut) {
+        left = ~i32(payload[cut]);
+    } else {
+        paths[cut] = vec2u(u32(i), 1u | LEFT_TURN);
+    }
+    if (last == cut + 1) {
+        right = ~i32(payload[cut + 1]);
+    } else {
+        paths[cut + 1] = vec2u(u32(i), 1u);
+    }
     children[i] = vec2i(left, right);
     ranges[i] = vec2u(u32(first), u32(last));
 }

@@ -10,6 +10,8 @@ from bvh.gpu.build_records import BUILD_STATE, LARGEST, SCENE_PARTIAL, group_cou
 from bvh.gpu.lbvh import GpuLbvh
 from bvh.gpu.range_bounds import pyramid_dispatches, pyramid_sizes
 from bvh.gpu.scene_box import tile_count
+from bvh.gpu.tree_paths import ROUNDS
+from bvh.tree import depth_first, tree_levels
 from bvh.triangles import is_degenerate, triangle_bounds
 from engine.gpu.primitives.radix_sort import radix_sort
 from engine.gpu.stage import Stage
@@ -51,6 +53,9 @@ def _arrays(
         "payload": np.zeros(count, np.uint32),
         "children": np.zeros(2 * nodes, np.int32),
         "ranges": np.zeros(2 * nodes, np.uint32),
+        "paths": np.zeros(2 * nodes, np.uint32),
+        "longer_paths": np.zeros(2 * nodes, np.uint32),
+        "deepest": np.full(2, 77, np.uint32),
         "pyramid": np.zeros(6 * sum(pyramid_sizes(count)), np.float32),
         "bounds": np.zeros(6 * nodes, np.float32),
     }
@@ -84,17 +89,71 @@ def test_stages_equal_their_twins(
     arrays = _arrays(rng, count, code)
     _same(device, stages["triangle_setup"], arrays, group_count(count), "boxes")
     _same(device, stages["scene_box"], arrays, tile_count(count), "partials")
-    _same(device, stages["grid"], arrays, 1, "state")
+    _same(device, stages["grid"], arrays, 1, "state deepest")
     _same(device, stages["morton"], arrays, group_count(count), "keys payload")
     words = int(arrays["parameters"]["key_words"][0])
     keys = arrays["keys"].reshape(count, words)
     keys, arrays["payload"] = radix_sort(keys if words == 2 else keys[:, 0], arrays["payload"])
     arrays["keys"] = np.ascontiguousarray(keys).reshape(-1)
-    _same(device, stages["hierarchy"], arrays, group_count(count), "children ranges")
+    _same(device, stages["hierarchy"], arrays, group_count(count), "children ranges paths")
+    for _ in range(ROUNDS):
+        _same(device, stages["tree_paths"], arrays, group_count(count), "longer_paths")
+        arrays["paths"] = arrays["longer_paths"].copy()
+    _same(device, stages["tree_depth"], arrays, tile_count(count), "deepest")
     for first, items in pyramid_dispatches(count):
         arrays["parameters"]["first_level"] = first
         _same(device, stages["box_pyramid"], arrays, group_count(items), "pyramid")
     _same(device, stages["range_bounds"], arrays, group_count(count), "bounds")
+
+
+def _hierarchy(stages: Any, rng: np.random.Generator, max_depth: int, attempts: int) -> Any:
+    """Buffers of 3000 boxes after that many attempts of the twins."""
+    arrays = _arrays(rng, 3000, (18, 8), bad=False)
+    arrays["parameters"]["max_depth"] = max_depth
+    for name in ("triangle_setup", "scene_box", "grid", "morton"):
+        stages[name].run_cpu(arrays)
+    keys, arrays["payload"] = radix_sort(arrays["keys"].reshape(-1, 2), arrays["payload"])
+    arrays["keys"] = keys.reshape(-1)
+    for attempt in range(attempts):
+        arrays["parameters"]["attempt"] = attempt
+        stages["hierarchy"].run_cpu(arrays)
+        for _ in range(ROUNDS):
+            stages["tree_paths"].run_cpu(arrays)
+            arrays["paths"] = arrays["longer_paths"].copy()
+        stages["tree_depth"].run_cpu(arrays)
+    return arrays
+
+
+def test_paths_know_depth_and_preorder(stages: Any, rng: Any) -> None:
+    arrays = _hierarchy(stages, rng, 48, 1)
+    children = arrays["children"].reshape(-1, 2)
+    steps, lefts = arrays["paths"][1::2] & 0xFFFF, arrays["paths"][1::2] >> 16
+    levels = tree_levels(children)
+    for depth, level in enumerate(levels):
+        assert (steps[level] == depth).all()
+    assert arrays["deepest"].tolist() == [len(levels) - 1, 0]
+    preorder, _ = depth_first(children)
+    assert (arrays["ranges"][::2] + lefts == preorder).all()
+
+
+@pytest.mark.parametrize("max_depth", [12, 14, 48])
+def test_second_attempts_equal_their_twins(
+    device: Any, stages: Any, rng: Any, max_depth: int
+) -> None:
+    """Only where the first tree was too deep do the stages write anything."""
+    arrays = _hierarchy(stages, rng, max_depth, 1)
+    first = arrays["children"].copy()
+    arrays["parameters"]["attempt"] = 1
+    groups = group_count(3000)
+    _same(device, stages["hierarchy"], arrays, groups, "children ranges paths")
+    for _ in range(ROUNDS):
+        _same(device, stages["tree_paths"], arrays, groups, "longer_paths")
+        arrays["paths"] = arrays["longer_paths"].copy()
+    _same(device, stages["tree_depth"], arrays, tile_count(3000), "deepest")
+    again = max_depth < 48
+    assert (arrays["children"] == first).all() != again
+    assert len(tree_levels(arrays["children"].reshape(-1, 2))) <= max_depth
+    assert (arrays["deepest"][1] > 0) == again
 
 
 def test_set_up_removes_what_the_host_removes(device: Any, stages: Any, rng: Any) -> None:
@@ -131,7 +190,7 @@ def test_codes_follow_the_grid(device: Any, stages: Any) -> None:
     arrays["boxes"] = np.stack([corners, corners], axis=1).reshape(-1)
     for name, groups, outputs in (
         ("scene_box", 1, "partials"),
-        ("grid", 1, "state"),
+        ("grid", 1, "state deepest"),
         ("morton", 1, "keys payload"),
     ):
         _same(device, stages[name], arrays, groups, outputs)
@@ -146,7 +205,7 @@ def test_size_bits_part_large_boxes(device: Any, stages: Any, rng: Any) -> None:
     size = np.where(np.arange(64) % 2, 0.9, 1e-3)[:, None].astype(np.float32)
     arrays["boxes"] = np.stack([low - size / 2, low + size / 2], axis=1).reshape(-1)
     _same(device, stages["scene_box"], arrays, 1, "partials")
-    _same(device, stages["grid"], arrays, 1, "state")
+    _same(device, stages["grid"], arrays, 1, "state deepest")
     _same(device, stages["morton"], arrays, 1, "keys payload")
     assert (arrays["keys"] >> 27 & 1 == np.arange(64) % 2).all()
     assert (arrays["keys"] >> 31 == 0).all()
@@ -158,7 +217,7 @@ def test_an_empty_scene_has_an_empty_box(device: Any, stages: Any) -> None:
     arrays["triangles"][:] = np.nan
     _same(device, stages["triangle_setup"], arrays, 2, "boxes")
     _same(device, stages["scene_box"], arrays, 1, "partials")
-    _same(device, stages["grid"], arrays, 1, "state")
+    _same(device, stages["grid"], arrays, 1, "state deepest")
     _same(device, stages["morton"], arrays, 2, "keys")
     state = arrays["state"][0]
     assert (state["kept"], state["degenerate"], state["nonfinite"]) == (0, 0, 300)
