@@ -109,6 +109,8 @@ def record(result: FuzzRun, device: Device | None) -> dict[str, Any]:
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "version": version(),
             "commit": commit(),
+            "adapter": device.info.adapter if device else "none",
+            "driver": device.info.driver if device else "none",
             "seed": result.seed,
             "workers": result.workers,
             "buffers": [
