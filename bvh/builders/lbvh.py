@@ -87,7 +87,7 @@ def build(bounds: Bounds, config: LbvhConfig) -> Tree:
             break
     pyramid = np.empty(6 * sum(pyramid_sizes(count)), np.float32)
     for first, _ in pyramid_dispatches(count):
-        parameters["first_level"] = first
+        parameters["level"] = first
         box_pyramid(parameters, state, boxes, payload, pyramid)
     node_bounds = np.empty((nodes, 2, 3), np.float32)
     range_bounds(parameters, state, ranges.reshape(-1), pyramid, node_bounds.reshape(-1))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.tree import MAX_DEPTH
+from bvh.tree import MAX_DEPTH, STACK_LIMIT
 from engine.gpu.structs import Field, Struct
 
 U32 = NDArray[np.uint32]
@@ -29,7 +29,7 @@ BUILD_PARAMETERS = Struct(
     Field("key_words", "u32"),  # 1 or 2
     Field("grid_bits", "u32"),  # of a code, an axis
     Field("max_depth", "u32"),  # levels of inner nodes
-    Field("first_level", "u32"),  # of the box pyramid's dispatch
+    Field("level", "u32"),  # the first of a pyramid dispatch; the one that a collapse dispatch does
     Field("zero", "u32"),  # 0, unknown to the compiler
     Field("size_bits", "u32"),  # of a code
     Field("attempt", "u32"),  # 1: the hierarchy again, if the first one came out too deep
@@ -58,7 +58,7 @@ def make_parameters(
     size_bits: int,
     max_depth: int = MAX_DEPTH,
     *,
-    first_level: int = 0,
+    level: int = 0,
     attempt: int = 0,
 ) -> NDArray[Any]:
     """One BUILD_PARAMETERS record."""
@@ -68,7 +68,7 @@ def make_parameters(
     record["size_bits"] = size_bits
     record["max_depth"] = max_depth
     record["key_words"] = key_words(grid_bits, size_bits)
-    record["first_level"] = first_level
+    record["level"] = level
     record["attempt"] = attempt
     return record
 
@@ -90,6 +90,7 @@ def wgsl() -> str:
         "REMOVED_NONFINITE": f"f32 = {REMOVED_NONFINITE}.0",
         "LARGEST": "f32 = 0x1.fffffep+127",
         "LEFT_TURN": f"u32 = {LEFT_TURN}u",
+        "STACK_LIMIT": f"u32 = {STACK_LIMIT}u",
         "EMPTY_CHILD": "i32 = i32(-2147483648)",  # bvh.tree.EMPTY
     }
     lines = [f"const {name}: {value};" for name, value in constants.items()]

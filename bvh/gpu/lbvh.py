@@ -96,7 +96,7 @@ class GpuLbvh:
             device.buffer("lbvh/parameters", BUILD_PARAMETERS.size, "UNIFORM|COPY_DST")
             for _ in pyramid_dispatches(capacity)
         ]
-        # The first dispatch's record has first_level 0, which the other stages do not read.
+        # The first dispatch's record has level 0, which the other stages do not read.
         self.resources["parameters"] = self._pyramid_parameters[0]
         self._again = device.buffer("lbvh/parameters", BUILD_PARAMETERS.size, "UNIFORM|COPY_DST")
         self.sort = RadixSort(device, capacity, words)
@@ -118,7 +118,7 @@ class GpuLbvh:
                 config.grid_bits,
                 config.size_bits,
                 config.max_depth,
-                first_level=first,
+                level=first,
                 attempt=attempt,
             )
             self.device.write(buffer, record)
@@ -185,6 +185,13 @@ class GpuLbvh:
         """The whole build of what was uploaded, within the pass `scope`."""
         for encode_phase in self.phases(from_triangles).values():
             encode_phase(scope)
+
+    @property
+    def tree_buffers(self) -> dict[str, Any]:
+        """The finished tree's buffers, for stages that go on from it."""
+        names = ("state", "deepest", "children", "ranges", "bounds")
+        buffers = {name: self.resources[name] for name in names}
+        return {**buffers, "paths": self.resources["longer_paths"]}
 
     def submit(self, *encodes: Callable[[Any], None]) -> None:
         """Submits the parts in one compute pass."""

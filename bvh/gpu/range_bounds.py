@@ -46,9 +46,9 @@ def _union_pairs(boxes: F32) -> F32:
 def box_pyramid(
     parameters: NDArray[Any], state: NDArray[Any], boxes: F32, payload: U32, pyramid: F32
 ) -> None:
-    """Twin of box_pyramid.wgsl: the level `first_level` (0 is gathered from `boxes`) and up to
+    """Twin of box_pyramid.wgsl: the level of `parameters` (0 is gathered from `boxes`) and up to
     eight above it. Places past what was kept hold an empty box."""
-    count, first = int(parameters["count"][0]), int(parameters["first_level"][0])
+    count, first = int(parameters["count"][0]), int(parameters["level"][0])
     kept = int(state["kept"][0])
     sizes = pyramid_sizes(count)
     starts = np.cumsum(sizes) - sizes

@@ -26,9 +26,9 @@ fn main(
 ) {
     let tile = group.y * groups.x + group.x;
     let index = tile * 256u + lane;
-    var level = pyramid_level(parameters.count, parameters.first_level);
+    var level = pyramid_level(parameters.count, parameters.level);
     var mine = empty_box();
-    if (parameters.first_level == 0u) {
+    if (parameters.level == 0u) {
         if (index < state[0].kept) {
             let at = 3u * payload[index];
             mine = make_box(boxes[at], boxes[at + 1u], boxes[at + 2u]);

@@ -101,7 +101,7 @@ def test_stages_equal_their_twins(
         arrays["paths"] = arrays["longer_paths"].copy()
     _same(device, stages["tree_depth"], arrays, tile_count(count), "deepest")
     for first, items in pyramid_dispatches(count):
-        arrays["parameters"]["first_level"] = first
+        arrays["parameters"]["level"] = first
         _same(device, stages["box_pyramid"], arrays, group_count(items), "pyramid")
     _same(device, stages["range_bounds"], arrays, group_count(count), "bounds")
 
