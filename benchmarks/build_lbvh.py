@@ -1,4 +1,4 @@
-"""Times the phases of the LBVH build on the GPU, from triangles in a buffer to a binary tree.
+"""Times the phases of the LBVH build on the GPU, from triangles in a buffer to a four-wide tree.
 
 `python -m benchmarks.build_lbvh [--scene F.glb | --count N] [--repeats 20] [--out F.json]`
 
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from benchmarks.record import make_context, write_record
 from bvh.builders.lbvh import LbvhConfig
+from bvh.gpu.collapse import GpuCollapse
 from bvh.gpu.lbvh import GpuLbvh
 from bvh.sah import sah_cost
-from bvh.tree import tree_levels
+from bvh.tree import EMPTY, tree_levels
 from engine.gpu.device import Device, open_device
 from engine.gpu.timer import PassTimer
 from engine.scene.load import load_scene
@@ -35,7 +36,6 @@ CODES = {
     "63 bits": LbvhConfig(21, 0),
     "62 bits with size": LbvhConfig(18, 8),
 }
-# Encoding a phase needs the sorted keys of the one before, so phases always run in order.
 WARMUP_MS = 1000.0
 
 
@@ -107,13 +107,23 @@ def measure(
     """One row of the record."""
     before = device.allocated_bytes
     builder = GpuLbvh(device, len(triangles), config)
+    wide_builder = GpuCollapse(device, len(triangles), config.max_depth)
     scratch = device.allocated_bytes - before
     builder.upload_triangles(triangles)
-    phases = builder.phases(from_triangles=True)
-    whole = time_passes(device, [builder.encode], repeats, warmup_ms)[0]
+
+    def collapse(scope: Any) -> None:
+        wide_builder.encode(scope, builder.tree_buffers)
+
+    def everything(scope: Any) -> None:
+        builder.encode(scope)
+        collapse(scope)
+
+    phases = {**builder.phases(from_triangles=True), "collapse": collapse}
+    whole = time_passes(device, [everything], repeats, warmup_ms)[0]
     times = time_passes(device, list(phases.values()), repeats, warmup_ms)
-    builder.submit(builder.encode)
+    builder.submit(everything)
     result = builder.read()
+    wide = wide_builder.read(builder.tree_buffers)
     return {
         "grid_bits": config.grid_bits,
         "size_bits": config.size_bits,
@@ -124,6 +134,8 @@ def measure(
         "nonfinite": result.nonfinite,
         "depth": len(tree_levels(result.tree.children)),
         "sah_binary": round(sah_cost(result.tree, result.boxes), 3),
+        "sah_wide": round(sah_cost(wide, result.boxes), 3),
+        "fill": round(float((wide.children != EMPTY).sum() / len(wide.children)), 3),
         "buffers_bytes": scratch,
     }
 
