@@ -71,10 +71,11 @@ fn main(
         marks[node] = select(0u, 1u, node == 0u);
         return;
     }
-    if (steps(node) != parameters.level - 1u) { return; }
+    let last_step = select(deepest[1], deepest[0], deepest[0] < parameters.max_depth);
+    // Dispatches past the last level there is cost next to nothing.
+    if (parameters.level > last_step + 1u || steps(node) != parameters.level - 1u) { return; }
     let mark = marks[node];
     if (mark == 0u) { return; }
-    let last_step = select(deepest[1], deepest[0], deepest[0] < parameters.max_depth);
     let unopened = vec4i(children[node], EMPTY_CHILD, EMPTY_CHILD);
     var slot = open_largest(open_largest(unopened));
     let below = max(max(follow(slot.x, last_step + 1u), follow(slot.y, last_step + 1u)),
