@@ -1,4 +1,4 @@
-"""The container's byte table in ARCHITECTURE.md is the header that is written, typed by hand here."""
+"""The byte table in ARCHITECTURE.md is the header that is written, and as typed by hand here."""
 
 from pathlib import Path
 
@@ -37,7 +37,9 @@ def documented() -> list[tuple[int, str, str]]:
 
 def test_the_table_the_header_and_the_literal_agree() -> None:
     assert documented() == TABLE
-    assert [(HEADER.offsets[f.name], f.name) for f in HEADER.fields] == [(b, f) for b, _, f in TABLE]
+    assert [(HEADER.offsets[f.name], f.name) for f in HEADER.fields] == [
+        (b, f) for b, _, f in TABLE
+    ]
     assert HEADER.size == 128
     for field, (_, kind, _) in zip(HEADER.fields, TABLE, strict=True):
         count = int(kind.partition(" x ")[2] or 1)

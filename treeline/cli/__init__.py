@@ -4,13 +4,11 @@ Data goes to stdout, progress and notes to stderr. Exit codes: 0 ok, 1 a check f
 request that cannot be met, 3 no such adapter or no display, 130 after Ctrl-C.
 """
 
-import signal
-import sys
-from types import FrameType
 from typing import Annotated
 
 import typer
 
+from treeline.cli import interrupts
 from treeline.cli.bench import trace
 from treeline.cli.build import build
 from treeline.cli.capture import capture
@@ -71,12 +69,7 @@ def _options(
     pass
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    # As an exception, so that temporary files are removed on the way out.
-    sys.exit(128 + number)
-
-
 def main() -> None:
     """The entry point."""
-    signal.signal(signal.SIGTERM, _terminate)
+    interrupts.install()
     app()

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from treeline.cli import interrupts
 from treeline.outputs import whole_file
 
 PLAIN_WIDTH = 120  # columns where stdout is a file or a pipe
@@ -52,6 +53,7 @@ class Steps:
     quiet: bool
 
     def begin(self, text: str, total: int = 1) -> None:
+        interrupts.check()
         if self.bar is None:
             note(text, quiet=self.quiet)
             return
@@ -60,6 +62,7 @@ class Steps:
         self.bar.add_task(text, total=total, detail="")
 
     def advance(self, detail: str = "") -> None:
+        interrupts.check()
         if self.bar is not None and self.bar.task_ids:
             task = self.bar.task_ids[-1]
             self.bar.update(task, advance=1, detail=detail)

@@ -258,10 +258,10 @@ BROKEN = {
         "lane > 32u",
         {"rays/reflection", "rays/shadow", "shade/reflection"},
     ),
-    "reflection's slot": (
+    "reflection's light sample": (
         "passes/shaders/shade.wgsl",
-        "2u * record.pixel + 1u",
-        "2u * record.pixel",
+        "REFLECTED_LIGHT_DIMENSION",
+        "PRIMARY_LIGHT_DIMENSION",
         {"shade/reflection"},
     ),
     "one group short": (
