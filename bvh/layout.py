@@ -197,18 +197,6 @@ def pack_descriptor(
     )
 
 
-def parent_link_bytes(pointer: int, convention: str) -> int:
-    """Where a driver stores a node's parent link: bytes from the tree base (`radv`) or from the
-    header's start (`gpurt`), negative = below. Observed. Our own links sit in a buffer of their
-    own, word i for the node at unit i, so that no binding has to start in the middle."""
-    unit = pointer >> 3
-    if convention == "radv":
-        return -(4 * unit + 4)
-    if convention == "gpurt":
-        return -4 * (unit - 1)
-    raise ValueError(f"unknown parent link convention {convention!r}")
-
-
 def round_half_outward(minimum: F32, maximum: F32) -> tuple[NDArray[Any], NDArray[Any]]:
     """binary16 bit patterns (uint16) of float32 bounds, min rounded toward -inf and max toward
     +inf, any shape. Values beyond 65504 become infinite on the outer side (inferred)."""

@@ -186,11 +186,4 @@ def test_shared_vectors() -> None:
                 given["i_source"], given["j_source"], bool(given["opaque"])
             )
             assert byte == int(expected, 16)
-        elif check["op"] == "parent_link":
-            delta = layout.parent_link_bytes(int(given["node"], 16), given["convention"])
-            assert delta == expected["byte_delta"]
-    assert {"pointer_pack", "descriptor_pack", "fp16_bounds", "parent_link"} <= seen
-
-
-def test_gpurt_parent_link() -> None:
-    assert layout.parent_link_bytes(0x15, "gpurt") == -4
+    assert {"pointer_pack", "descriptor_pack", "fp16_bounds"} <= seen
