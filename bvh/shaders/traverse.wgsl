@@ -202,7 +202,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 count_stack(top - 1u);
             }
             note_box(visited, at, children, boxes.entry, vec4<u32>(k0, k1, k2, k3), best.t, node, top);
-            if (!WHILE_WHILE) { break; }
+            if (!WHILE_WHILE || steps > MAX_STEPS) { break; }
         }
 
         let kind = node & 7u;
