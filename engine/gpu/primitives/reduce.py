@@ -1,6 +1,9 @@
 """Reduction of u32: one value a tile, again and again until one is left.
 
 Sums wrap at 2^32. Tiles are summed in a fixed tree, so the result does not depend on scheduling.
+
+Here and in `scan` and `radix_sort`, a count that only the GPU knows stands in the first word of a
+storage buffer, `live`: what lies past it is left out. The host's count still sets the dispatches.
 """
 
 from typing import Any
@@ -24,11 +27,16 @@ def tile_count(count: int) -> int:
     return -(-count // TILE)
 
 
-def reduce(parameters: U32, values: U32, partials: U32) -> None:
+def no_limit(device: Device) -> Any:
+    """A `live` buffer that leaves nothing out."""
+    return device.upload("no limit", np.full(4, 0xFFFFFFFF, np.uint32))
+
+
+def reduce(parameters: U32, live: U32, values: U32, partials: U32) -> None:
     """Twin of reduce.wgsl: `partials[tile]` from `values[:count]`; an empty tile gives the
     operation's identity. `parameters` are count, operation, 0, 0."""
-    count, operation = int(parameters[0]), OPERATIONS[int(parameters[1])]
-    tiles = max(1, tile_count(count))
+    given, operation = int(parameters[0]), OPERATIONS[int(parameters[1])]
+    count, tiles = min(given, int(live[0])), max(1, tile_count(given))
     padded = np.full(tiles * TILE, _IDENTITY[operation], np.uint32)
     padded[:count] = values[:count]
     rows = padded.reshape(tiles, TILE)
@@ -44,10 +52,13 @@ def make_reduce_stage(device: Device) -> Stage:
 class Reduce:
     """`result` holds the operation over `values[:count]` in its first word after `encode`.
 
-    `capacity` is the largest count; `set_count` may lower it between submissions.
+    `capacity` is the largest count; `set_count` may lower it between submissions, and `live`
+    within one.
     """
 
-    def __init__(self, device: Device, capacity: int, operation: str = "sum") -> None:
+    def __init__(
+        self, device: Device, capacity: int, operation: str = "sum", live: Any = None
+    ) -> None:
         self.device = device
         self.capacity = capacity
         self.operation = OPERATIONS.index(operation)
@@ -59,6 +70,8 @@ class Reduce:
         self._parameters = [
             device.buffer("reduce/parameters", 16, "UNIFORM|COPY_DST") for _ in sizes
         ]
+        self._no_limit = no_limit(device)
+        self._live = self._no_limit if live is None else live
         self.result = self._partials[-1]
         self.set_count(capacity)
 
@@ -74,10 +87,15 @@ class Reduce:
 
     def encode(self, scope: Any, values: Any) -> None:
         """Reduces `values`, which stay as they are."""
-        source = values
+        source, live = values, self._live
         for parameters, groups, partials in zip(
             self._parameters, self._groups, self._partials, strict=True
         ):
-            buffers = {"parameters": parameters, "values": source, "partials": partials}
+            buffers = {
+                "parameters": parameters,
+                "live": live,
+                "values": source,
+                "partials": partials,
+            }
             self.stage.dispatch(scope, buffers, groups)
-            source = partials
+            source, live = partials, self._no_limit

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.gpu.device import Device
-from engine.gpu.primitives.reduce import TILE, make_reduce_stage, tile_count
+from engine.gpu.primitives.reduce import TILE, make_reduce_stage, no_limit, tile_count
 from engine.gpu.stage import Stage
 
 U32 = NDArray[np.uint32]
 
 
-def scan(parameters: U32, offsets: U32, values: U32) -> None:
+def scan(parameters: U32, live: U32, offsets: U32, values: U32) -> None:
     """Twin of scan.wgsl: `values[:count]` becomes its exclusive scan, tile by tile, each from
     `offsets[tile]` (from 0 where `parameters` say that there are none). `parameters` are count,
     1 if `offsets` are used, 0, 0."""
-    count = int(parameters[0])
+    count = min(int(parameters[0]), int(live[0]))
     tiles = tile_count(count)
     padded = np.zeros((tiles, TILE), np.uint32)
     padded.reshape(-1)[:count] = values[:count]
@@ -34,9 +34,11 @@ def scan(parameters: U32, offsets: U32, values: U32) -> None:
 
 class ExclusiveScan:
     """Scans up to `capacity` u32 in place. `total` holds the sum of all of them in its first word
-    after `encode` where `with_total` asked for it."""
+    after `encode` where `with_total` asked for it. `live`: see `reduce`."""
 
-    def __init__(self, device: Device, capacity: int, *, with_total: bool = False) -> None:
+    def __init__(
+        self, device: Device, capacity: int, *, with_total: bool = False, live: Any = None
+    ) -> None:
         self.device = device
         self.capacity = capacity
         self.with_total = with_total
@@ -52,6 +54,8 @@ class ExclusiveScan:
         ]
         self.total = self._sums[-1]
         self._no_offsets = device.buffer("scan/no offsets", 4)
+        self._no_limit = no_limit(device)
+        self._live = self._no_limit if live is None else live
         self.set_count(capacity)
 
     def set_count(self, count: int) -> None:
@@ -70,10 +74,12 @@ class ExclusiveScan:
     def encode(self, scope: Any, values: Any) -> None:
         """Replaces `values[:count]` by their exclusive scan."""
         levels = [values, *self._sums]
+        live = [self._live, *(self._no_limit for _ in self._sums)]
         last = len(self._sums) - 1
         for level in range(last + 1 if self.with_total else last):
             buffers = {
                 "parameters": self._parameters[0][level],
+                "live": live[level],
                 "values": levels[level],
                 "partials": levels[level + 1],
             }
@@ -81,6 +87,7 @@ class ExclusiveScan:
         for level in range(last, -1, -1):
             buffers = {
                 "parameters": self._parameters[1][level],
+                "live": live[level],
                 "offsets": levels[level + 1] if level < last else self._no_offsets,
                 "values": levels[level],
             }

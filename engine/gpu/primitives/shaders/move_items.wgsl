@@ -2,11 +2,12 @@
 
 // count, words a key, the digit's lowest bit, tiles
 @group(0) @binding(0) var<uniform> parameters: vec4u;
-@group(0) @binding(1) var<storage, read> offsets: array<u32>;
-@group(0) @binding(2) var<storage, read> keys: array<u32>;
-@group(0) @binding(3) var<storage, read> payload: array<u32>;
-@group(0) @binding(4) var<storage, read_write> moved_keys: array<u32>;
-@group(0) @binding(5) var<storage, read_write> moved_payload: array<u32>;
+@group(0) @binding(1) var<storage, read> live: array<u32>; // the count that the GPU knows
+@group(0) @binding(2) var<storage, read> offsets: array<u32>;
+@group(0) @binding(3) var<storage, read> keys: array<u32>;
+@group(0) @binding(4) var<storage, read> payload: array<u32>;
+@group(0) @binding(5) var<storage, read_write> moved_keys: array<u32>;
+@group(0) @binding(6) var<storage, read_write> moved_payload: array<u32>;
 
 const LANES = 256u;
 const ITEMS = 8u;
@@ -22,22 +23,24 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = group.y * groups.x + group.x;
+    let count = min(parameters.x, live[0]);
+    if (tile * ITEMS * LANES >= count) { return; }
     let word = lane / 32u;
     let bit = 1u << (lane % 32u);
-    if (tile < parameters.w) { next[lane] = offsets[lane * parameters.w + tile]; }
+    next[lane] = offsets[lane * parameters.w + tile];
     for (var w = 0u; w < WORDS; w += 1u) { atomicStore(&holders[w * LANES + lane], 0u); }
     workgroupBarrier();
     for (var i = 0u; i < ITEMS; i += 1u) {
         let index = (tile * ITEMS + i) * LANES + lane;
-        let live = index < parameters.x;
+        let inside = index < count;
         var digit = 0u;
-        if (live) {
+        if (inside) {
             let key = keys[index * parameters.y + parameters.z / 32u];
             digit = key >> (parameters.z % 32u) & 255u;
             atomicOr(&holders[word * LANES + digit], bit);
         }
         workgroupBarrier();
-        if (live) {
+        if (inside) {
             var place = next[digit];
             for (var w = 0u; w < word; w += 1u) {
                 place += countOneBits(atomicLoad(&holders[w * LANES + digit]));

@@ -1,8 +1,9 @@
 // One value a tile of 2048 items: see engine/gpu/primitives/reduce.py.
 
 @group(0) @binding(0) var<uniform> parameters: vec4u; // count, operation (0 sum, 1 min, 2 max)
-@group(0) @binding(1) var<storage, read> values: array<u32>;
-@group(0) @binding(2) var<storage, read_write> partials: array<u32>;
+@group(0) @binding(1) var<storage, read> live: array<u32>; // the count that the GPU knows
+@group(0) @binding(2) var<storage, read> values: array<u32>;
+@group(0) @binding(3) var<storage, read_write> partials: array<u32>;
 
 const LANES = 256u;
 const ITEMS = 8u;
@@ -26,10 +27,11 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = group.y * groups.x + group.x;
+    let count = min(parameters.x, live[0]);
     var mine = identity();
     for (var i = 0u; i < ITEMS; i += 1u) {
         let index = (tile * ITEMS + i) * LANES + lane;
-        if (index < parameters.x) { mine = join(mine, values[index]); }
+        if (index < count) { mine = join(mine, values[index]); }
     }
     part[lane] = mine;
     workgroupBarrier();

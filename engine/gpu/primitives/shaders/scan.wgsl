@@ -1,8 +1,9 @@
 // Exclusive scan of a tile of 2048 items, from the tile's offset: see engine/gpu/primitives/scan.py.
 
 @group(0) @binding(0) var<uniform> parameters: vec4u; // count, 1 where offsets are used
-@group(0) @binding(1) var<storage, read> offsets: array<u32>;
-@group(0) @binding(2) var<storage, read_write> values: array<u32>;
+@group(0) @binding(1) var<storage, read> live: array<u32>; // the count that the GPU knows
+@group(0) @binding(2) var<storage, read> offsets: array<u32>;
+@group(0) @binding(3) var<storage, read_write> values: array<u32>;
 
 const LANES = 256u;
 const ITEMS = 8u;
@@ -19,12 +20,13 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = group.y * groups.x + group.x;
+    let count = min(parameters.x, live[0]);
     // Neighbouring lanes load neighbouring words, then each lane sums eight words in a row.
     for (var i = 0u; i < ITEMS; i += 1u) {
         let place = i * LANES + lane;
         let index = tile * TILE + place;
         var value = 0u;
-        if (index < parameters.x) { value = values[index]; }
+        if (index < count) { value = values[index]; }
         items[place / ITEMS * STRIDE + place % ITEMS] = value;
     }
     workgroupBarrier();
@@ -50,6 +52,6 @@ fn main(
     for (var i = 0u; i < ITEMS; i += 1u) {
         let place = i * LANES + lane;
         let index = tile * TILE + place;
-        if (index < parameters.x) { values[index] = items[place / ITEMS * STRIDE + place % ITEMS]; }
+        if (index < count) { values[index] = items[place / ITEMS * STRIDE + place % ITEMS]; }
     }
 }

@@ -68,6 +68,25 @@ def test_a_million_keys(device: Any, sorters: Any, in_one_pass: Any, rng: Any) -
     _check(device, sorters[1], in_one_pass, keys)
 
 
+@pytest.mark.parametrize("words", [1, 2])
+def test_a_count_that_only_the_gpu_knows(
+    device: Any, in_one_pass: Any, rng: Any, words: int
+) -> None:
+    """What lies past the count stays out, whatever it is."""
+    live = device.buffer("live", 16)
+    item = RadixSort(device, 3 * TILE + 77, words, live)
+    keys = _keys(rng, "few", item.capacity, words)
+    payload = np.arange(item.capacity, dtype=np.uint32)[::-1].copy()
+    for count in (0, 1, TILE, 2 * TILE + 1, item.capacity, item.capacity + 9):
+        key_buffer, payload_buffer = device.upload("keys", keys), device.upload("payload", payload)
+        device.write(live, np.array([count], np.uint32))
+        in_one_pass(lambda scope, k=key_buffer, p=payload_buffer: item.encode(scope, k, p))
+        expected = radix_sort(keys[:count] if words == 2 else keys[:count, 0], payload[:count])
+        got = device.read(key_buffer, count=keys.size).reshape(keys.shape)[:count]
+        assert (got == expected[0].reshape(got.shape)).all()
+        assert (device.read(payload_buffer, count=len(payload))[:count] == expected[1]).all()
+
+
 def test_same_input_same_bytes(device: Any, sorters: Any, in_one_pass: Any, rng: Any) -> None:
     keys = _keys(rng, "few", 50_000, 2)
     first = _sorted(device, sorters[2], in_one_pass, keys)
@@ -82,6 +101,8 @@ def test_stages_equal_their_twins(device: Any, sorters: Any, rng: Any, words: in
     item = sorters[words]
     arrays = {
         "parameters": np.array([count, words, 32 * words - 8, tiles], np.uint32),
+        "live": np.array([count - 1234], np.uint32),
+        "totals": np.zeros(2 * DIGITS, np.uint32),
         "keys": rng.integers(0, 2**32, count * words, dtype=np.uint32),
         "payload": rng.integers(0, 2**32, count, dtype=np.uint32),
         "counts": np.zeros(DIGITS * tiles, np.uint32),
@@ -89,18 +110,22 @@ def test_stages_equal_their_twins(device: Any, sorters: Any, rng: Any, words: in
         "moved_keys": np.zeros(count * words, np.uint32),
         "moved_payload": np.zeros(count, np.uint32),
     }
-    item.count_digits.run_cpu(arrays)
-    arrays["offsets"] = np.cumsum(arrays["counts"], dtype=np.uint32) - arrays["counts"]
+    arrays["totals"][:DIGITS] = 7  # the row of the pass before, to be cleared
+    arrays["counts"][:] = 99
     buffers = {
         name: device.upload(name, data, "UNIFORM|COPY_DST" if name == "parameters" else USAGE)
         for name, data in arrays.items()
     }
-    device.write(buffers["counts"], np.full(DIGITS * tiles, 99, np.uint32))
-    item.count_digits.run(buffers, tiles)
-    item.move_items.run(buffers, tiles)
-    item.move_items.run_cpu(arrays)
-    for name in ("counts", "moved_keys", "moved_payload"):
-        assert (device.read(buffers[name], count=len(arrays[name])) == arrays[name]).all()
+    arrays["offsets"], buffers["offsets"] = arrays["counts"], buffers["counts"]
+    for stage, groups in (
+        (item.count_digits, tiles),
+        (item.place_digits, DIGITS),
+        (item.move_items, tiles),
+    ):
+        stage.run(buffers, groups)
+        stage.run_cpu(arrays)
+        for name in ("counts", "totals", "moved_keys", "moved_payload"):
+            assert (device.read(buffers[name], count=len(arrays[name])) == arrays[name]).all()
 
 
 def test_refuses_what_it_was_not_made_for(device: Any) -> None:

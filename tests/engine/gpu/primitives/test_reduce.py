@@ -35,6 +35,17 @@ def test_equals_numpy(
     assert (device.read(buffer, count=len(values)) == values).all()
 
 
+def test_a_count_that_only_the_gpu_knows(device: Any, in_one_pass: Any, rng: Any) -> None:
+    live = device.buffer("live", 16)
+    item = Reduce(device, 3 * TILE + 77, "max", live)
+    values = rng.integers(0, 2**32, item.capacity, dtype=np.uint32)
+    buffer = device.upload("values", values)
+    for count in (0, 1, TILE, 2 * TILE + 1, item.capacity, item.capacity + 9):
+        device.write(live, np.array([count], np.uint32))
+        in_one_pass(lambda scope: item.encode(scope, buffer))
+        assert int(device.read(item.result, count=1)[0]) == _expected(values[:count], "max")
+
+
 def test_three_levels(device: Any, reducers: Any, in_one_pass: Any) -> None:
     count = TILE * TILE + 5
     values = np.ones(count, np.uint32)
@@ -51,6 +62,7 @@ def test_stage_equals_its_twin(device: Any, reducers: Any, rng: Any, count: int)
     for operation in range(3):
         arrays = {
             "parameters": np.array([count, operation, 0, 0], np.uint32),
+            "live": np.array([count - count // 3], np.uint32),
             "values": rng.integers(0, 2**32, count, dtype=np.uint32),
             "partials": np.zeros(tile_count(count), np.uint32),
         }

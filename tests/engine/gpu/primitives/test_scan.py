@@ -33,6 +33,20 @@ def test_equals_numpy(device: Any, scanner: Any, in_one_pass: Any, rng: Any, cou
     assert total == int(values[:count].sum(dtype=np.uint32))
 
 
+def test_a_count_that_only_the_gpu_knows(device: Any, in_one_pass: Any, rng: Any) -> None:
+    live = device.buffer("live", 16)
+    item = ExclusiveScan(device, 3 * TILE + 77, with_total=True, live=live)
+    values = rng.integers(0, 2**32, item.capacity, dtype=np.uint32)
+    for count in (0, 1, TILE, 2 * TILE + 1, item.capacity, item.capacity + 9):
+        buffer = device.upload("values", values)
+        device.write(live, np.array([count], np.uint32))
+        in_one_pass(lambda scope, buffer=buffer: item.encode(scope, buffer))
+        got = device.read(buffer, count=len(values))
+        assert (got[:count] == _exclusive(values[:count])).all()
+        assert (got[count:] == values[count:]).all()
+        assert int(device.read(item.total, count=1)[0]) == int(values[:count].sum(dtype=np.uint32))
+
+
 def test_twice_in_one_pass(device: Any, in_one_pass: Any, rng: Any) -> None:
     """Scratch is used again without a new pass; without a total the top sum is left out."""
     item = ExclusiveScan(device, 3 * TILE)
@@ -55,6 +69,7 @@ def test_stage_equals_its_twin(
 ) -> None:
     arrays = {
         "parameters": np.array([count, with_offsets, 0, 0], np.uint32),
+        "live": np.array([count - count // 3], np.uint32),
         "offsets": rng.integers(0, 2**32, tile_count(count), dtype=np.uint32),
         "values": rng.integers(0, 2**32, count, dtype=np.uint32),
     }
