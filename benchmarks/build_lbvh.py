@@ -1,4 +1,5 @@
-"""Times the phases of the LBVH build on the GPU, from triangles in a buffer to a four-wide tree.
+"""Times the phases of the LBVH build on the GPU, from triangles' boxes in a buffer to a four-wide
+tree.
 
 `python -m benchmarks.build_lbvh [--scene F.glb | --count N] [--repeats 20] [--out F.json]`
 
@@ -19,11 +20,14 @@ from numpy.typing import NDArray
 
 from benchmarks.record import make_context, write_record
 from bvh.builders.lbvh import LbvhConfig
+from bvh.gpu.build_records import box_buffers, write_boxes
 from bvh.gpu.collapse import GpuCollapse
 from bvh.gpu.lbvh import GpuLbvh
 from bvh.sah import sah_cost
 from bvh.tree import EMPTY, tree_levels
+from bvh.triangles import triangle_bounds
 from engine.gpu.device import Device, open_device
+from engine.gpu.stage import submit_pass
 from engine.gpu.timer import PassTimer
 from engine.scene.load import load_scene
 from engine.scene.scene import Scene
@@ -109,19 +113,21 @@ def measure(
     builder = GpuLbvh(device, len(triangles), config)
     wide_builder = GpuCollapse(device, len(triangles), config.max_depth)
     scratch = device.allocated_bytes - before
-    builder.upload_triangles(triangles)
+    kept = triangle_bounds(triangles[np.isfinite(triangles).all(axis=(1, 2))])
+    inputs = box_buffers(device, len(triangles))
+    write_boxes(device, inputs, kept)
 
     def collapse(scope: Any) -> None:
         wide_builder.encode(scope, builder.tree_buffers)
 
     def everything(scope: Any) -> None:
-        builder.encode(scope)
+        builder.encode(scope, inputs)
         collapse(scope)
 
-    phases = {**builder.phases(from_triangles=True), "collapse": collapse}
+    phases = {**builder.phases(inputs), "collapse": collapse}
     whole = time_passes(device, [everything], repeats, warmup_ms)[0]
     times = time_passes(device, list(phases.values()), repeats, warmup_ms)
-    builder.submit(everything)
+    submit_pass(device, everything)
     result = builder.read()
     wide = wide_builder.read(builder.tree_buffers)
     return {
@@ -129,12 +135,10 @@ def measure(
         "size_bits": config.size_bits,
         "whole_ms": spread(whole),
         "phases_ms": {name: spread(row) for name, row in zip(phases, times, strict=True)},
-        "kept": result.kept,
-        "degenerate": result.degenerate,
-        "nonfinite": result.nonfinite,
-        "depth": len(tree_levels(result.tree.children)),
-        "sah_binary": round(sah_cost(result.tree, result.boxes), 3),
-        "sah_wide": round(sah_cost(wide, result.boxes), 3),
+        "kept": len(kept),
+        "depth": len(tree_levels(result.children)),
+        "sah_binary": round(sah_cost(result, kept), 3),
+        "sah_wide": round(sah_cost(wide, kept), 3),
         "fill": round(float((wide.children != EMPTY).sum() / len(wide.children)), 3),
         "buffers_bytes": scratch,
     }

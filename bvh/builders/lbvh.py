@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bvh.gpu.build_records import BUILD_STATE, SCENE_PARTIAL, key_words, make_parameters
+from bvh.gpu.build_records import key_words
 from bvh.gpu.hierarchy import hierarchy
-from bvh.gpu.morton import morton
 from bvh.gpu.range_bounds import box_pyramid, pyramid_dispatches, pyramid_sizes, range_bounds
-from bvh.gpu.scene_box import grid, scene_box, tile_count
+from bvh.gpu.sorted_boxes import sort_boxes
 from bvh.gpu.tree_paths import ROUNDS, tree_depth, tree_paths
 from bvh.tree import EMPTY, MAX_DEPTH, Bounds, Tree, empty_bounds
-from engine.gpu.primitives.radix_sort import radix_sort
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +49,9 @@ def build(bounds: Bounds, config: LbvhConfig) -> Tree:
     if not count:
         return Tree(np.full((1, 2), EMPTY, np.int32), empty_bounds(1))
     boxes = np.ascontiguousarray(bounds, np.float32).reshape(-1)
-    words = config.key_words
-    parameters = make_parameters(count, config.grid_bits, config.size_bits, config.max_depth)
-    partials = np.zeros(tile_count(count), SCENE_PARTIAL.dtype)
-    state = np.zeros(1, BUILD_STATE.dtype)
-    keys = np.empty((count, words), np.uint32)
-    payload = np.empty(count, np.uint32)
-    scene_box(parameters, boxes, partials)
+    parameters, state, keys, payload = sort_boxes(bounds, config.grid_bits, config.size_bits)
+    parameters["max_depth"] = config.max_depth
     deepest = np.zeros(2, np.uint32)
-    grid(parameters, partials, state, deepest)
-    morton(parameters, state, boxes, keys.reshape(-1), payload)
-    keys, payload = radix_sort(keys if words == 2 else keys[:, 0], payload)
-
     nodes = max(count - 1, 1)
     children = np.empty((nodes, 2), np.int32)
     ranges = np.empty((nodes, 2), np.uint32)
@@ -72,7 +61,7 @@ def build(bounds: Bounds, config: LbvhConfig) -> Tree:
         hierarchy(
             parameters,
             state,
-            keys.reshape(-1),
+            keys,
             payload,
             deepest,
             children.reshape(-1),

@@ -1,8 +1,9 @@
 """Records that the stages of a build share with the host, and their buffer conventions.
 
-Boxes are six float32 each (min x y z, max x y z), as in `bvh.tree.Bounds`. A triangle that was
-taken out leaves an inverted box behind: min 1, max `-reason`. Keys are one or two u32 (low word
-first); what was taken out has all bits set and so sorts behind everything kept.
+Boxes are six float32 each (min x y z, max x y z), as in `bvh.tree.Bounds`. `boxes` holds the
+tree's primitives in [0, kept), nothing taken out in between; `kept` is only known on the GPU, the
+host knows a bound on it. A triangle that set-up takes out leaves an inverted box in
+`triangle_boxes`: min 1, max `-reason`. Keys are one or two u32 (low word first).
 """
 
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.tree import MAX_DEPTH, STACK_LIMIT
+from bvh.tree import MAX_DEPTH, STACK_LIMIT, Bounds
+from engine.gpu.device import Device
 from engine.gpu.structs import Field, Struct
 
 U32 = NDArray[np.uint32]
@@ -25,7 +27,7 @@ LARGEST = np.finfo(np.float32).max
 
 BUILD_PARAMETERS = Struct(
     "BuildParameters",
-    Field("count", "u32"),  # triangles or boxes given
+    Field("count", "u32"),  # triangles given, or a bound on the boxes kept
     Field("key_words", "u32"),  # 1 or 2
     Field("grid_bits", "u32"),  # of a code, an axis
     Field("max_depth", "u32"),  # levels of inner nodes
@@ -37,18 +39,20 @@ BUILD_PARAMETERS = Struct(
 SCENE_PARTIAL = Struct(
     "ScenePartial",
     Field("low", "vec3f"),  # of the centroids (an eighth of min + max)
-    Field("degenerate", "u32"),
+    Field("reserved_0", "u32"),
     Field("high", "vec3f"),
-    Field("nonfinite", "u32"),
+    Field("reserved_1", "u32"),
 )
 BUILD_STATE = Struct(
     "BuildState",
+    Field("kept", "u32"),  # the tree's primitives, the first word: a count for scans and sorts
+    Field("triangles", "u32"),  # usable ones; the same as `kept` for a build over boxes
+    Field("degenerate", "u32"),
+    Field("nonfinite", "u32"),
     Field("low", "vec3f"),  # the grid's corner, in eighths of min + max
     Field("normalise", "f32"),  # power of two that takes the grid's extent into [1, 2)
     Field("scale", "f32"),  # grid cells a normalised unit
-    Field("kept", "u32"),
-    Field("degenerate", "u32"),
-    Field("nonfinite", "u32"),
+    Field("reserved", "u32", 3),
 )
 
 
@@ -81,6 +85,28 @@ def key_words(grid_bits: int, size_bits: int) -> int:
 def group_count(items: int) -> int:
     """Workgroups of GROUP_SIZE lanes for so many items."""
     return -(-items // GROUP_SIZE)
+
+
+def sweep_groups(device: Device) -> int:
+    """Workgroups of a kernel that strides over a range which only the GPU knows: enough to fill
+    the adapter, few enough that a short range costs little."""
+    return 64 if device.info.is_cpu else 1024
+
+
+def box_buffers(device: Device, capacity: int) -> dict[str, Any]:
+    """Empty `state` and `boxes` for up to `capacity` boxes: what a builder starts from."""
+    return {
+        "state": device.buffer("state", BUILD_STATE.size),
+        "boxes": device.buffer("boxes", 24 * capacity),
+    }
+
+
+def write_boxes(device: Device, buffers: dict[str, Any], bounds: Bounds) -> None:
+    """Finite boxes `[n, 2, 3]` into buffers from `box_buffers`."""
+    state = np.zeros(1, BUILD_STATE.dtype)
+    state["kept"] = state["triangles"] = len(bounds)
+    device.write(buffers["state"], state)
+    device.write(buffers["boxes"], np.asarray(bounds, np.float32))
 
 
 def wgsl() -> str:

@@ -62,7 +62,10 @@ def hierarchy(
     ranges: U32,
     paths: U32,
 ) -> None:
-    """Twin of hierarchy.wgsl: max(kept - 1, 1) nodes, the root first."""
+    """Twin of hierarchy.wgsl: max(kept - 1, 1) nodes, the root first. A first attempt clears
+    `deepest` for this build."""
+    if not parameters["attempt"][0]:
+        deepest[:2] = 0
     kept, words = int(state["kept"][0]), int(parameters["key_words"][0])
     limit = min(compared_bits(parameters, kept), 32 * words)
     if not needs_attempt(parameters, deepest):

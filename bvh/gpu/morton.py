@@ -24,14 +24,12 @@ U32 = NDArray[np.uint32]
 def morton(
     parameters: NDArray[Any], state: NDArray[Any], boxes: F32, keys: U32, payload: U32
 ) -> None:
-    """Twin of morton.wgsl: key and index of every box; removed ones get all bits set."""
-    count, words = int(parameters["count"][0]), int(parameters["key_words"][0])
+    """Twin of morton.wgsl: key and index of every box kept."""
+    count, words = int(state["kept"][0]), int(parameters["key_words"][0])
     bits, size_bits = int(parameters["grid_bits"][0]), int(parameters["size_bits"][0])
     every = boxes[: 6 * count].reshape(count, 2, 3)
-    kept = every[:, 0, 0] <= every[:, 1, 0]
     normalise, scale = state["normalise"][0], state["scale"][0]
     centre = centroids(every)
-    centre[~kept] = state["low"][0]
     quarter = np.float32(0.25)  # centroids are eighths of min + max
     size = (every[:, 1] * quarter - every[:, 0] * quarter).max(axis=1)
     # Twice the grid's extent at most, so that normalising cannot overflow.
@@ -47,5 +45,4 @@ def morton(
     out = keys[: count * words].reshape(count, words)
     for word in range(words):
         out[:, word] = code >> np.uint64(32 * word) & np.uint64(0xFFFFFFFF)
-    out[~kept] = 0xFFFFFFFF
     payload[:count] = np.arange(count)

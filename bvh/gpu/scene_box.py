@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.build_records import LARGEST, REMOVED_DEGENERATE, REMOVED_NONFINITE, TILE
+from bvh.gpu.build_records import LARGEST, TILE
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -28,35 +28,29 @@ def centroids(boxes: F32) -> F32:
     return np.asarray(boxes[:, 0] * eighth + boxes[:, 1] * eighth)
 
 
-def scene_box(parameters: NDArray[Any], boxes: F32, partials: NDArray[Any]) -> None:
-    """Twin of scene_box.wgsl: one SCENE_PARTIAL a tile of boxes."""
-    count = int(parameters["count"][0])
-    every = boxes[: 6 * count].reshape(count, 2, 3)
-    kept = every[:, 0, 0] <= every[:, 1, 0]
-    reason = np.where(kept, 0, -every[:, 1, 0])
-    centre = centroids(every)
-    for tile in range(tile_count(count)):
-        part = slice(tile * TILE, (tile + 1) * TILE)
-        mine = centre[part][kept[part]]
+def scene_box(
+    parameters: NDArray[Any], state: NDArray[Any], boxes: F32, partials: NDArray[Any]
+) -> None:
+    """Twin of scene_box.wgsl: one SCENE_PARTIAL a tile of boxes, empty past those kept."""
+    kept = int(state["kept"][0])
+    centre = centroids(boxes[: 6 * kept].reshape(kept, 2, 3))
+    for tile in range(tile_count(int(parameters["count"][0]))):
+        mine = centre[tile * TILE : (tile + 1) * TILE]
         partials["low"][tile] = mine.min(axis=0, initial=LARGEST)
         partials["high"][tile] = mine.max(axis=0, initial=-LARGEST)
-        partials["degenerate"][tile] = (reason[part] == REMOVED_DEGENERATE).sum()
-        partials["nonfinite"][tile] = (reason[part] == REMOVED_NONFINITE).sum()
 
 
 def grid(
-    parameters: NDArray[Any], partials: NDArray[Any], state: NDArray[Any], deepest: U32
+    parameters: NDArray[Any], partials: NDArray[Any], state: NDArray[Any], sort_count: U32
 ) -> None:
-    """Twin of grid.wgsl: unites the partials into the BUILD_STATE and clears `deepest` for this
-    build. Where all centroids are equal (or differ by denormals) the scale is zero and every code
-    is."""
-    deepest[:2] = 0
+    """Twin of grid.wgsl: the grid's part of BUILD_STATE from the partials. Where all centroids are
+    equal (or differ by denormals) the scale is zero and every code is. `sort_count` becomes what
+    a sort of these boxes takes its length from."""
     count, bits = int(parameters["count"][0]), int(parameters["grid_bits"][0])
+    sort_count[0] = min(int(state["kept"][0]), count)
     mine = partials[: tile_count(count)]
-    degenerate, nonfinite = int(mine["degenerate"].sum()), int(mine["nonfinite"].sum())
     low, high = mine["low"].min(axis=0), mine["high"].max(axis=0)
-    kept = count - degenerate - nonfinite
-    extent = np.float32((high - low).max()) if kept else np.float32(0)
+    extent = np.float32((high - low).max()) if state["kept"][0] else np.float32(0)
     pattern = int(extent.view(np.uint32))
     exponent = pattern >> 23
     normalise, scale = 0, np.float32(0)
@@ -67,6 +61,3 @@ def grid(
     state["low"][0] = low
     state["normalise"][0] = np.uint32(normalise).view(np.float32)
     state["scale"][0] = scale
-    state["kept"][0] = kept
-    state["degenerate"][0] = degenerate
-    state["nonfinite"][0] = nonfinite

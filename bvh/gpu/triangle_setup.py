@@ -16,8 +16,8 @@ from bvh.gpu.build_records import REMOVED_DEGENERATE, REMOVED_NONFINITE
 F32 = NDArray[np.float32]
 
 
-def triangle_setup(parameters: NDArray[Any], triangles: F32, boxes: F32) -> None:
-    """Twin of triangle_setup.wgsl: `triangles` nine float32 each, `boxes` six."""
+def triangle_setup(parameters: NDArray[Any], triangles: F32, triangle_boxes: F32) -> None:
+    """Twin of triangle_setup.wgsl: `triangles` nine float32 each, `triangle_boxes` six."""
     count = int(parameters["count"][0])
     corners = triangles[: 9 * count].reshape(count, 3, 3)
     exponent = corners.view(np.uint32) >> np.uint32(23) & np.uint32(0xFF)
@@ -31,7 +31,7 @@ def triangle_setup(parameters: NDArray[Any], triangles: F32, boxes: F32) -> None
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         degenerate &= e[:, j] * f[:, k] == e[:, k] * f[:, j]
-    out = boxes[: 6 * count].reshape(count, 2, 3)
+    out = triangle_boxes[: 6 * count].reshape(count, 2, 3)
     out[:, 0] = corners.min(axis=1)
     out[:, 1] = corners.max(axis=1)
     for removed, reason in (

@@ -159,8 +159,14 @@ class Stage:
 
     def run(self, resources: Mapping[str, Any], groups: int | tuple[int, int]) -> None:
         """Dispatches once in a submission of its own (tests and one-off work)."""
-        encoder = self.device.wgpu.create_command_encoder(label=self.name)
-        compute = encoder.begin_compute_pass(label=self.name)
-        self.dispatch(compute, resources, groups)
-        compute.end()
-        self.device.wgpu.queue.submit([encoder.finish()])
+        submit_pass(self.device, lambda scope: self.dispatch(scope, resources, groups))
+
+
+def submit_pass(device: Device, *encodes: Callable[[Any], None], label: str = "compute") -> None:
+    """Submits one compute pass into which `encodes` put their dispatches, in order."""
+    encoder = device.wgpu.create_command_encoder(label=label)
+    scope = encoder.begin_compute_pass(label=label)
+    for encode in encodes:
+        encode(scope)
+    scope.end()
+    device.wgpu.queue.submit([encoder.finish()])

@@ -15,7 +15,7 @@ def test_record_has_every_code_and_phase(tmp_path: Path) -> None:
     assert record["triangles"] == 3000 and set(record["rows"]) == set(CODES)
     assert record["context"]["adapter"]
     for row in record["rows"].values():
-        phases = ["set-up", "morton", "sort", "hierarchy", "bounds", "collapse"]
+        phases = ["morton", "sort", "hierarchy", "bounds", "collapse"]
         assert list(row["phases_ms"]) == phases
         assert all(0 < p["min"] <= p["median"] <= p["max"] for p in row["phases_ms"].values())
         assert row["whole_ms"]["median"] > 0 and row["kept"] == 3000

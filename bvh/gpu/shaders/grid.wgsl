@@ -5,7 +5,7 @@
 @group(0) @binding(0) var<uniform> parameters: BuildParameters;
 @group(0) @binding(1) var<storage, read> partials: array<ScenePartial>;
 @group(0) @binding(2) var<storage, read_write> state: array<BuildState>;
-@group(0) @binding(3) var<storage, read_write> deepest: array<u32>; // one word an attempt
+@group(0) @binding(3) var<storage, read_write> sort_count: array<u32>;
 
 var<workgroup> shared_partials: array<ScenePartial, 256>;
 
@@ -17,8 +17,6 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         let other = partials[tile];
         mine.low = min(mine.low, other.low);
         mine.high = max(mine.high, other.high);
-        mine.degenerate += other.degenerate;
-        mine.nonfinite += other.nonfinite;
     }
     shared_partials[lane] = mine;
     workgroupBarrier();
@@ -27,19 +25,14 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             let other = shared_partials[lane + width];
             mine.low = min(mine.low, other.low);
             mine.high = max(mine.high, other.high);
-            mine.degenerate += other.degenerate;
-            mine.nonfinite += other.nonfinite;
             shared_partials[lane] = mine;
         }
         workgroupBarrier();
     }
     if (lane != 0u) { return; }
-    deepest[0] = 0u;
-    deepest[1] = 0u;
-    let kept = parameters.count - mine.degenerate - mine.nonfinite;
     var normalise = 0u;
     var scale = 0.0;
-    if (kept > 0u) {
+    if (state[0].kept > 0u) {
         let size = mine.high - mine.low;
         let pattern = bitcast<u32>(max(max(size.x, size.y), size.z));
         let exponent = pattern >> 23u;
@@ -49,6 +42,8 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             scale = f32(reciprocal) * bitcast<f32>((127u + parameters.grid_bits - 13u) << 23u);
         }
     }
-    state[0] = BuildState(mine.low, bitcast<f32>(normalise), scale, kept, mine.degenerate,
-        mine.nonfinite);
+    sort_count[0] = min(state[0].kept, parameters.count);
+    state[0].low = mine.low;
+    state[0].normalise = bitcast<f32>(normalise);
+    state[0].scale = scale;
 }

@@ -7,7 +7,7 @@
 @group(0) @binding(1) var<storage, read> state: array<BuildState>;
 @group(0) @binding(2) var<storage, read> keys: array<u32>;
 @group(0) @binding(3) var<storage, read> payload: array<u32>;
-@group(0) @binding(4) var<storage, read> deepest: array<u32>;
+@group(0) @binding(4) var<storage, read_write> deepest: array<u32>;
 @group(0) @binding(5) var<storage, read_write> children: array<vec2i>;
 @group(0) @binding(6) var<storage, read_write> ranges: array<vec2u>;
 @group(0) @binding(7) var<storage, read_write> paths: array<vec2u>;
@@ -45,7 +45,14 @@ fn main(
     let i = i32(flat_index(group, groups, lane));
     let kept = i32(state[0].kept);
     if (parameters.attempt == 1u && deepest[0] < parameters.max_depth) { return; }
-    if (i == 0) { paths[0] = vec2u(0u); }
+    if (i == 0) {
+        paths[0] = vec2u(0u);
+        // Nobody reads `deepest` in a first attempt.
+        if (parameters.attempt == 0u) {
+            deepest[0] = 0u;
+            deepest[1] = 0u;
+        }
+    }
     if (kept < 2) {
         if (i == 0) {
             children[0] = vec2i(select(EMPTY_CHILD, ~i32(payload[0]), kept == 1), EMPTY_CHILD);

@@ -21,14 +21,10 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = flat_index(group, groups, lane);
-    if (index >= parameters.count) { return; }
+    if (index >= min(state[0].kept, parameters.count)) { return; }
     payload[index] = index;
     let words = parameters.key_words;
     let box = make_box(boxes[3u * index], boxes[3u * index + 1u], boxes[3u * index + 2u]);
-    if (!(box.low.x <= box.high.x)) {
-        for (var k = 0u; k < words; k += 1u) { keys[index * words + k] = 0xffffffffu; }
-        return;
-    }
     let normalise = state[0].normalise;
     let centre = rounded(box.low * 0.125 + box.high * 0.125);
     let extent = box.high * 0.25 - box.low * 0.25;

@@ -1,12 +1,12 @@
-// The box around the centroids of 2048 boxes, and what was left out of them: see
-// bvh/gpu/scene_box.py.
+// The box around the centroids of 2048 boxes: see bvh/gpu/scene_box.py.
 
 #import bvh.gpu.build_records
 #import "bvh/gpu/shaders/box.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: BuildParameters;
-@group(0) @binding(1) var<storage, read> boxes: array<vec2f>;
-@group(0) @binding(2) var<storage, read_write> partials: array<ScenePartial>;
+@group(0) @binding(1) var<storage, read> state: array<BuildState>;
+@group(0) @binding(2) var<storage, read> boxes: array<vec2f>;
+@group(0) @binding(3) var<storage, read_write> partials: array<ScenePartial>;
 
 const ITEMS = 8u;
 
@@ -18,20 +18,16 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let kept = min(state[0].kept, parameters.count);
     let tile = group.y * groups.x + group.x;
     var mine = ScenePartial(vec3f(LARGEST), 0u, vec3f(-LARGEST), 0u);
     for (var i = 0u; i < ITEMS; i += 1u) {
         let index = (tile * ITEMS + i) * 256u + lane;
-        if (index >= parameters.count) { break; }
+        if (index >= kept) { break; }
         let box = make_box(boxes[3u * index], boxes[3u * index + 1u], boxes[3u * index + 2u]);
-        if (box.low.x <= box.high.x) {
-            let centre = box.low * 0.125 + box.high * 0.125;
-            mine.low = min(mine.low, centre);
-            mine.high = max(mine.high, centre);
-        } else {
-            mine.degenerate += select(0u, 1u, box.high.x == -REMOVED_DEGENERATE);
-            mine.nonfinite += select(0u, 1u, box.high.x == -REMOVED_NONFINITE);
-        }
+        let centre = box.low * 0.125 + box.high * 0.125;
+        mine.low = min(mine.low, centre);
+        mine.high = max(mine.high, centre);
     }
     shared_partials[lane] = mine;
     workgroupBarrier();
@@ -40,8 +36,6 @@ fn main(
             let other = shared_partials[lane + width];
             mine.low = min(mine.low, other.low);
             mine.high = max(mine.high, other.high);
-            mine.degenerate += other.degenerate;
-            mine.nonfinite += other.nonfinite;
             shared_partials[lane] = mine;
         }
         workgroupBarrier();

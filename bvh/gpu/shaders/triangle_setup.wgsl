@@ -5,7 +5,7 @@
 
 @group(0) @binding(0) var<uniform> parameters: BuildParameters;
 @group(0) @binding(1) var<storage, read> triangles: array<f32>;
-@group(0) @binding(2) var<storage, read_write> boxes: array<vec2f>;
+@group(0) @binding(2) var<storage, read_write> triangle_boxes: array<vec2f>;
 
 fn corner(triangle: u32, vertex: u32) -> vec3f {
     let at = 9u * triangle + 3u * vertex;
@@ -48,7 +48,7 @@ fn main(
             high = vec3f(-REMOVED_DEGENERATE);
         }
     }
-    boxes[3u * index] = low.xy;
-    boxes[3u * index + 1u] = vec2f(low.z, high.x);
-    boxes[3u * index + 2u] = high.yz;
+    triangle_boxes[3u * index] = low.xy;
+    triangle_boxes[3u * index + 1u] = vec2f(low.z, high.x);
+    triangle_boxes[3u * index + 2u] = high.yz;
 }

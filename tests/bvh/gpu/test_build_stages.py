@@ -11,6 +11,7 @@ from bvh.gpu.lbvh import GpuLbvh
 from bvh.gpu.range_bounds import pyramid_dispatches, pyramid_sizes
 from bvh.gpu.scene_box import tile_count
 from bvh.gpu.tree_paths import ROUNDS
+from bvh.gpu.triangle_setup import triangle_setup
 from bvh.tree import depth_first, tree_levels
 from bvh.triangles import is_degenerate, triangle_bounds
 from engine.gpu.primitives.radix_sort import radix_sort
@@ -22,7 +23,11 @@ CODES = [(10, 0), (21, 0), (9, 4), (18, 8)]
 
 @pytest.fixture(scope="module")
 def stages(device: Any) -> dict[str, Stage]:
-    return GpuLbvh(device, 1).stages
+    item = GpuLbvh(device, 1)
+    setup = Stage(
+        device, "triangle_setup", "bvh/gpu/shaders/triangle_setup.wgsl", twin=triangle_setup
+    )
+    return {**item.sorted.stages, **item.stages, "triangle_setup": setup}
 
 
 def _triangles(rng: np.random.Generator, count: int, bad: bool = True) -> np.ndarray:
@@ -46,7 +51,9 @@ def _arrays(
     return {
         "parameters": make_parameters(count, *code),
         "triangles": _triangles(rng, count, bad).reshape(-1),
+        "triangle_boxes": np.zeros(6 * count, np.float32),
         "boxes": np.zeros(6 * count, np.float32),
+        "sort_count": np.zeros(1, np.uint32),
         "partials": np.zeros(tile_count(count), SCENE_PARTIAL.dtype),
         "state": np.zeros(1, BUILD_STATE.dtype),
         "keys": np.zeros(config.key_words * count, np.uint32),
@@ -59,6 +66,16 @@ def _arrays(
         "pyramid": np.zeros(6 * sum(pyramid_sizes(count)), np.float32),
         "bounds": np.zeros(6 * nodes, np.float32),
     }
+
+
+def _keep(arrays: dict[str, np.ndarray]) -> int:
+    """The usable triangles' boxes in front, as many as `state` says; garbage behind them."""
+    every = arrays["triangle_boxes"].reshape(-1, 6)
+    kept = every[every[:, 0] <= every[:, 3]]
+    arrays["boxes"][:] = 1e30
+    arrays["boxes"][: kept.size] = kept.reshape(-1)
+    arrays["state"]["kept"] = len(kept)
+    return len(kept)
 
 
 def _same(device: Any, stage: Stage, arrays: Any, groups: int, outputs: str) -> None:
@@ -87,30 +104,37 @@ def test_stages_equal_their_twins(
     device: Any, stages: Any, rng: Any, count: int, code: tuple[int, int]
 ) -> None:
     arrays = _arrays(rng, count, code)
-    _same(device, stages["triangle_setup"], arrays, group_count(count), "boxes")
-    _same(device, stages["scene_box"], arrays, tile_count(count), "partials")
-    _same(device, stages["grid"], arrays, 1, "state deepest")
-    _same(device, stages["morton"], arrays, group_count(count), "keys payload")
+    _same(device, stages["triangle_setup"], arrays, group_count(count), "triangle_boxes")
+    count = _keep(arrays)
+    groups = group_count(len(arrays["payload"]))
+    _same(device, stages["scene_box"], arrays, tile_count(len(arrays["payload"])), "partials")
+    _same(device, stages["grid"], arrays, 1, "state sort_count")
+    assert arrays["sort_count"][0] == count
+    _same(device, stages["morton"], arrays, groups, "keys payload")
     words = int(arrays["parameters"]["key_words"][0])
-    keys = arrays["keys"].reshape(count, words)
-    keys, arrays["payload"] = radix_sort(keys if words == 2 else keys[:, 0], arrays["payload"])
-    arrays["keys"] = np.ascontiguousarray(keys).reshape(-1)
-    _same(device, stages["hierarchy"], arrays, group_count(count), "children ranges paths")
+    keys = arrays["keys"].reshape(-1, words)[:count]
+    keys, arrays["payload"][:count] = radix_sort(
+        keys if words == 2 else keys[:, 0], arrays["payload"][:count]
+    )
+    arrays["keys"][: words * count] = np.ascontiguousarray(keys).reshape(-1)
+    _same(device, stages["hierarchy"], arrays, groups, "children ranges paths deepest")
     for _ in range(ROUNDS):
-        _same(device, stages["tree_paths"], arrays, group_count(count), "longer_paths")
+        _same(device, stages["tree_paths"], arrays, groups, "longer_paths")
         arrays["paths"] = arrays["longer_paths"].copy()
     _same(device, stages["tree_depth"], arrays, tile_count(count), "deepest")
-    for first, items in pyramid_dispatches(count):
+    for first, items in pyramid_dispatches(len(arrays["payload"])):
         arrays["parameters"]["level"] = first
         _same(device, stages["box_pyramid"], arrays, group_count(items), "pyramid")
-    _same(device, stages["range_bounds"], arrays, group_count(count), "bounds")
+    _same(device, stages["range_bounds"], arrays, groups, "bounds")
 
 
 def _hierarchy(stages: Any, rng: np.random.Generator, max_depth: int, attempts: int) -> Any:
     """Buffers of 3000 boxes after that many attempts of the twins."""
     arrays = _arrays(rng, 3000, (18, 8), bad=False)
     arrays["parameters"]["max_depth"] = max_depth
-    for name in ("triangle_setup", "scene_box", "grid", "morton"):
+    stages["triangle_setup"].run_cpu(arrays)
+    assert _keep(arrays) == 3000
+    for name in ("scene_box", "grid", "morton"):
         stages[name].run_cpu(arrays)
     keys, arrays["payload"] = radix_sort(arrays["keys"].reshape(-1, 2), arrays["payload"])
     arrays["keys"] = keys.reshape(-1)
@@ -158,9 +182,9 @@ def test_second_attempts_equal_their_twins(
 
 def test_set_up_removes_what_the_host_removes(device: Any, stages: Any, rng: Any) -> None:
     arrays = _arrays(rng, 20_000, (21, 0))
-    _same(device, stages["triangle_setup"], arrays, group_count(20_000), "boxes")
+    _same(device, stages["triangle_setup"], arrays, group_count(20_000), "triangle_boxes")
     triangles = arrays["triangles"].reshape(-1, 3, 3)
-    boxes = arrays["boxes"].reshape(-1, 2, 3)
+    boxes = arrays["triangle_boxes"].reshape(-1, 2, 3)
     finite = np.isfinite(triangles).all(axis=(1, 2))
     degenerate = is_degenerate(triangles) & finite
     assert degenerate.sum() > 1000 and (~finite).sum() > 800
@@ -176,10 +200,9 @@ def test_degenerate_at_any_scale(device: Any, stages: Any, rng: Any, scale: floa
     triangles = arrays["triangles"].reshape(-1, 3, 3)
     triangles *= np.float32(scale)
     triangles[::5, 2] = triangles[::5, 0]
-    _same(device, stages["triangle_setup"], arrays, group_count(500), "boxes")
-    removed = (
-        arrays["boxes"].reshape(-1, 2, 3)[:, 1, 0] < arrays["boxes"].reshape(-1, 2, 3)[:, 0, 0]
-    )
+    _same(device, stages["triangle_setup"], arrays, group_count(500), "triangle_boxes")
+    boxes = arrays["triangle_boxes"].reshape(-1, 2, 3)
+    removed = boxes[:, 1, 0] < boxes[:, 0, 0]
     assert (np.flatnonzero(removed) == np.arange(0, 500, 5)).all()
 
 
@@ -188,9 +211,10 @@ def test_codes_follow_the_grid(device: Any, stages: Any) -> None:
     corners = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], np.float32)
     arrays = _arrays(np.random.default_rng(1), 8, (10, 0))
     arrays["boxes"] = np.stack([corners, corners], axis=1).reshape(-1)
+    arrays["state"]["kept"] = 8
     for name, groups, outputs in (
         ("scene_box", 1, "partials"),
-        ("grid", 1, "state deepest"),
+        ("grid", 1, "state sort_count"),
         ("morton", 1, "keys payload"),
     ):
         _same(device, stages[name], arrays, groups, outputs)
@@ -204,21 +228,21 @@ def test_size_bits_part_large_boxes(device: Any, stages: Any, rng: Any) -> None:
     arrays = _arrays(rng, 64, (9, 4))
     size = np.where(np.arange(64) % 2, 0.9, 1e-3)[:, None].astype(np.float32)
     arrays["boxes"] = np.stack([low - size / 2, low + size / 2], axis=1).reshape(-1)
+    arrays["state"]["kept"] = 64
     _same(device, stages["scene_box"], arrays, 1, "partials")
-    _same(device, stages["grid"], arrays, 1, "state deepest")
+    _same(device, stages["grid"], arrays, 1, "state sort_count")
     _same(device, stages["morton"], arrays, 1, "keys payload")
     assert (arrays["keys"] >> 27 & 1 == np.arange(64) % 2).all()
     assert (arrays["keys"] >> 31 == 0).all()
 
 
 def test_an_empty_scene_has_an_empty_box(device: Any, stages: Any) -> None:
-    """All triangles taken out: the counts say so and no code is made."""
+    """Nothing kept of 300 triangles: no code is made, whatever lies in `boxes`."""
     arrays = _arrays(np.random.default_rng(1), 300, (18, 8), bad=False)
-    arrays["triangles"][:] = np.nan
-    _same(device, stages["triangle_setup"], arrays, 2, "boxes")
+    arrays["keys"][:] = 7
     _same(device, stages["scene_box"], arrays, 1, "partials")
-    _same(device, stages["grid"], arrays, 1, "state deepest")
+    _same(device, stages["grid"], arrays, 1, "state sort_count")
     _same(device, stages["morton"], arrays, 2, "keys")
     state = arrays["state"][0]
-    assert (state["kept"], state["degenerate"], state["nonfinite"]) == (0, 0, 300)
-    assert (arrays["keys"] == 0xFFFFFFFF).all() and (state["low"] == LARGEST).all()
+    assert state["kept"] == 0 and (state["low"] == LARGEST).all() and state["scale"] == 0
+    assert (arrays["keys"] == 7).all()

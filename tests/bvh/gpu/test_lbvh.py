@@ -5,8 +5,7 @@ import pytest
 
 from bvh.builders.lbvh import LbvhConfig, build
 from bvh.gpu.lbvh import GpuLbvh
-from bvh.tree import EMPTY, MAX_DEPTH, Tree, check_tree, leaf_slots, tree_levels
-from bvh.triangles import keep_usable, triangle_bounds
+from bvh.tree import MAX_DEPTH, check_tree, tree_levels
 from engine.gpu.errors import LimitError
 
 CAPACITY = 300_000
@@ -41,10 +40,9 @@ def test_equals_the_builder_on_the_cpu(builder: GpuLbvh, rng: Any, count: int) -
     bounds = _boxes(rng, count)
     got = builder.build_boxes(bounds)
     expected = build(bounds, builder.config)
-    assert (got.tree.children == expected.children).all()
-    assert np.array_equal(got.tree.bounds, expected.bounds)
-    assert check_tree(got.tree, bounds) == []
-    assert got.kept == count
+    assert (got.children == expected.children).all()
+    assert np.array_equal(got.bounds, expected.bounds)
+    assert check_tree(got, bounds) == []
 
 
 @pytest.mark.parametrize("code", [(10, 0), (21, 0), (9, 4)])
@@ -52,53 +50,16 @@ def test_other_codes(device: Any, rng: Any, code: tuple[int, int]) -> None:
     bounds = _boxes(rng, 5000)
     config = LbvhConfig(*code)
     got = GpuLbvh(device, 5000, config).build_boxes(bounds)
-    assert check_tree(got.tree, bounds) == []
-    assert (got.tree.children == build(bounds, config).children).all()
-
-
-def test_triangles_without_the_unusable_ones(builder: GpuLbvh, rng: Any) -> None:
-    triangles = (rng.random((30_000, 1, 3)) + 0.01 * rng.normal(size=(30_000, 3, 3))).astype("f4")
-    triangles[10::97, 0] = triangles[10::97, 2]
-    triangles[11::101, 1, 1] = np.inf
-    got = builder.build_triangles(triangles)
-    every = np.arange(len(triangles), dtype=np.uint32)
-    kept = keep_usable(triangles, np.zeros_like(every), every)
-    assert (got.degenerate, got.nonfinite) == (kept.dropped_degenerate, kept.dropped_nonfinite)
-    assert got.kept == len(kept.primitive) == len(got.tree.children) + 1
-    leaves = ~got.tree.children[leaf_slots(got.tree.children)]
-    assert (np.sort(leaves) == kept.primitive).all()
-    # With its leaves renumbered it is a sound tree over the usable triangles alone.
-    number = np.zeros(len(triangles), np.int32)
-    number[kept.primitive] = np.arange(got.kept)
-    children = got.tree.children.copy()
-    children[leaf_slots(children)] = ~number[leaves]
-    bounds = triangle_bounds(kept.positions)
-    assert (children == build(bounds, builder.config).children).all()
-    assert (got.boxes[kept.primitive] == bounds).all()
-    assert check_tree(Tree(children, got.tree.bounds), bounds) == []
-
-
-@pytest.mark.parametrize("usable", [0, 1, 2])
-def test_few_usable_triangles(builder: GpuLbvh, rng: Any, usable: int) -> None:
-    triangles = np.full((700, 3, 3), np.nan, np.float32)
-    triangles[[300, 600][:usable]] = rng.random((usable, 3, 3))
-    got = builder.build_triangles(triangles)
-    assert (got.kept, got.nonfinite) == (usable, 700 - usable)
-    assert got.tree.children.shape == (1, 2)
-    leaves = got.tree.children[got.tree.children != EMPTY]
-    assert sorted(~leaves) == [300, 600][:usable]
-    if usable:
-        assert (got.tree.bounds[0, 0] == np.nanmin(triangles, axis=(0, 1))).all()
-    else:
-        assert np.isinf(got.tree.bounds).all()
+    assert check_tree(got, bounds) == []
+    assert (got.children == build(bounds, config).children).all()
 
 
 def test_equal_centroids_make_an_even_tree(builder: GpuLbvh) -> None:
     bounds = np.zeros((100_000, 2, 3), np.float32)
     bounds[:, 1] = 1
     got = builder.build_boxes(bounds)
-    assert check_tree(got.tree, bounds) == []
-    assert len(tree_levels(got.tree.children)) == 17
+    assert check_tree(got, bounds) == []
+    assert len(tree_levels(got.children)) == 17
 
 
 def test_depth_is_bounded(device: Any) -> None:
@@ -111,19 +72,19 @@ def test_depth_is_bounded(device: Any) -> None:
     item = GpuLbvh(device, len(bounds), config)
     for _ in range(2):
         got = item.build_boxes(bounds)
-        assert check_tree(got.tree, bounds) == []
-        assert len(tree_levels(got.tree.children)) <= MAX_DEPTH
-        assert (got.tree.children == build(bounds, config).children).all()
+        assert check_tree(got, bounds) == []
+        assert len(tree_levels(got.children)) <= MAX_DEPTH
+        assert (got.children == build(bounds, config).children).all()
     shallow = GpuLbvh(device, len(bounds), LbvhConfig(21, 0, max_depth=200))
-    assert (shallow.build_boxes(bounds).tree.children == unbounded.children).all()
+    assert (shallow.build_boxes(bounds).children == unbounded.children).all()
 
 
 def test_same_input_same_bytes(builder: GpuLbvh, rng: Any) -> None:
     bounds = _boxes(rng, 50_000)
     bounds[1000:9000] = bounds[0]  # ties, which only a stable sort decides
     first, second = builder.build_boxes(bounds), builder.build_boxes(bounds)
-    assert first.tree.children.tobytes() == second.tree.children.tobytes()
-    assert first.tree.bounds.tobytes() == second.tree.bounds.tobytes()
+    assert first.children.tobytes() == second.children.tobytes()
+    assert first.bounds.tobytes() == second.bounds.tobytes()
 
 
 def test_refuses_what_does_not_fit(device: Any, builder: GpuLbvh) -> None:
@@ -132,6 +93,6 @@ def test_refuses_what_does_not_fit(device: Any, builder: GpuLbvh) -> None:
     with pytest.raises(LimitError, match="one build takes"):
         GpuLbvh(device, 1 << 31)
     limit = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
-    if limit // 36 < 1 << 30:
-        with pytest.raises(LimitError, match="lbvh/triangles needs"):
-            GpuLbvh(device, limit // 36 + 1)
+    if limit // 48 < 1 << 30:
+        with pytest.raises(LimitError, match="lbvh/pyramid needs"):
+            GpuLbvh(device, limit // 48 + 1)
