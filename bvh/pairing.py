@@ -64,7 +64,7 @@ def pair_triangles(
 ) -> Blocks:
     """Greedy pairs over `[m, 3, 3]` positions; triangles without a partner stay single. Blocks
     keep the order of their first triangle."""
-    edge_a, edge_b = _shared_edges(positions, geometry)
+    edge_a, edge_b = shared_edges(positions, geometry)
     ratio = _waste(bounds, edge_a // 3, edge_b // 3)
     good = ratio <= worst_ratio
     edge_a, edge_b = edge_a[good], edge_b[good]
@@ -86,7 +86,7 @@ def pair_triangles(
     return Blocks(lead, mate, corner[lead], np.where(mate >= 0, corner[mate], 0).astype(np.int32))
 
 
-def _shared_edges(positions: F32, geometry: U32) -> tuple[I64, I64]:
+def shared_edges(positions: F32, geometry: U32) -> tuple[I64, I64]:
     """Candidates as half-edges: number 3 * triangle + corner, the edge being opposite that
     corner. Where more than two triangles meet at an edge only neighbours in sorted order are
     tried."""
