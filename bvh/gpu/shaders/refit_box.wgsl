@@ -1,0 +1,76 @@
+// Boxes of a refit as integers that are ordered like the floats they stand for (-0 below +0), so
+// that neither a driver's flushing of denormals nor its minimum of two zeros shows; and their
+// outward rounding to binary16, in integers as well. Twin: bvh/gpu/refit.py.
+
+struct OrderedBox {
+    low: vec3i,
+    high: vec3i,
+}
+
+// Float bits to ordered integers, and back.
+fn ordered(bits: vec3i) -> vec3i {
+    return bits ^ (bits >> vec3u(31u) & vec3i(0x7fffffff));
+}
+
+fn inverted_box() -> OrderedBox {
+    return OrderedBox(vec3i(0x7fffffff), vec3i(-0x7fffffff));
+}
+
+fn join(a: OrderedBox, b: OrderedBox) -> OrderedBox {
+    return OrderedBox(min(a.low, b.low), max(a.high, b.high));
+}
+
+fn is_empty(box: OrderedBox) -> bool {
+    return box.low.x > box.high.x;
+}
+
+fn pack_float_box(box: OrderedBox) -> array<vec2u, 3> {
+    let low = bitcast<vec3u>(ordered(box.low));
+    let high = bitcast<vec3u>(ordered(box.high));
+    return array<vec2u, 3>(low.xy, vec2u(low.z, high.x), high.yz);
+}
+
+fn unpack_float_box(a: vec2u, b: vec2u, c: vec2u) -> OrderedBox {
+    return OrderedBox(
+        ordered(bitcast<vec3i>(vec3u(a, b.x))), ordered(bitcast<vec3i>(vec3u(b.y, c))));
+}
+
+// Finite float bits to the half at or beyond them: away from zero where the sign is `away`.
+fn outward_half(bits: u32, away: u32) -> u32 {
+    let sign = bits >> 31u;
+    let size = bits & 0x7fffffffu;
+    let exponent = size >> 23u;
+    var half = 0u;
+    var rest = size;
+    if (size >= 0x47800000u) { // 65536: past the largest half, 65504
+        half = 0x7bffu;
+        rest = 1u;
+    } else if (size >= 0x38800000u) {
+        half = (size - 0x38000000u) >> 13u;
+        rest = size & 0x1fffu;
+    } else if (exponent >= 103u) { // denormal halves count in 2^-24
+        let mantissa = size & 0x7fffffu | 0x800000u;
+        let shift = 126u - exponent;
+        half = mantissa >> shift;
+        rest = mantissa & ((1u << shift) - 1u);
+    }
+    return sign << 15u | (half + select(0u, 1u, sign == away && rest != 0u));
+}
+
+// The three words of a box in an FP16 node.
+fn pack_half_box(box: OrderedBox) -> vec3u {
+    let low = bitcast<vec3u>(ordered(box.low));
+    let high = bitcast<vec3u>(ordered(box.high));
+    return vec3u(
+        outward_half(low.x, 1u) | outward_half(low.y, 1u) << 16u,
+        outward_half(low.z, 1u) | outward_half(high.x, 0u) << 16u,
+        outward_half(high.y, 0u) | outward_half(high.z, 0u) << 16u,
+    );
+}
+
+// Whether a bound became infinite as a half.
+fn half_overflows(words: vec3u) -> bool {
+    let low = words & vec3u(0x7fffu);
+    let high = words >> vec3u(16u) & vec3u(0x7fffu);
+    return any(low == vec3u(0x7c00u)) || any(high == vec3u(0x7c00u));
+}
