@@ -1,0 +1,163 @@
+"""Every kind of damage is found, on the GPU as by the twin, and nothing in what is whole."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bvh.build import Blas, BuildOptions, build_blas
+from bvh.gpu.validate import (
+    CHECK_PARAMETERS,
+    FAULTS,
+    GpuValidate,
+    check_header,
+    check_units,
+    empty_findings,
+    judge,
+)
+from bvh.header import unpack_header
+from bvh.layout import BOX_BOUNDS_WORD, INVALID_POINTER
+
+COUNT = 700
+
+
+def _build(rng: Any, count: int, nodes: str = "auto") -> Blas:
+    points = rng.random((count, 1, 3)) * 10 + rng.normal(size=(count, 3, 3)) * 0.1
+    zeros = np.zeros(count, np.uint32)
+    options = BuildOptions(nodes=nodes, reinsertion=0)
+    indices = np.arange(count, dtype=np.uint32)
+    return build_blas(points.astype(np.float32), zeros, indices, np.ones(1, np.bool_), options)
+
+
+@pytest.fixture(scope="module")
+def validator(device: Any) -> GpuValidate:
+    return GpuValidate(device, COUNT)
+
+
+def _twin(words: Any, links: Any) -> list[str]:
+    faults = check_header(words, len(words) // 16)
+    if faults:
+        return [str(f) for f in faults]
+    header = unpack_header(words)
+    record = np.zeros(1, CHECK_PARAMETERS.dtype)
+    record["units"], record["leaf_unit"] = header.size_units, header.leaf_unit
+    record["most_uses"] = 1
+    findings = empty_findings()
+    # The buffer of uses is padded to 16 bytes, which the shader sees.
+    check_units(record, words, links, np.zeros(-(-COUNT // 4) * 4, np.uint32), findings)
+    return [_text(f) for f in judge(findings, header)]
+
+
+def _text(finding: Any) -> str:
+    """Which block comes second depends on the order of lanes."""
+    return finding.kind + str(finding.count) if finding.kind == "primitive" else str(finding)
+
+
+def _check(device: Any, validator: GpuValidate, words: Any, links: Any) -> list[str]:
+    found = validator.check(device.upload("words", words), device.upload("links", links))
+    texts = [_text(f) for f in found]
+    assert texts == _twin(words, links)
+    return texts
+
+
+@pytest.mark.parametrize("nodes", ["fp32", "fp16", "auto"])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, COUNT])
+def test_whole_containers_have_no_fault(
+    device: Any, validator: Any, rng: Any, count: int, nodes: str
+) -> None:
+    blas = _build(rng, count, nodes)
+    assert _check(device, validator, blas.words, blas.parents) == []
+
+
+def test_a_container_inside_a_larger_buffer(device: Any, validator: Any, rng: Any) -> None:
+    blas = _build(rng, 50)
+    words = np.concatenate([np.full(256, 7, np.uint32), blas.words, np.full(64, 7, np.uint32)])
+    links = np.concatenate([np.full(16, 7, np.uint32), blas.parents, np.full(4, 7, np.uint32)])
+    buffers = device.upload("words", words), device.upload("links", links)
+    assert validator.check(*buffers, base_bytes=1024) == []
+
+
+def _damages(blas: Blas) -> dict[str, Any]:
+    """What is done to (words, links), and the kind that has to be named."""
+    header = unpack_header(blas.words)
+    leaf = header.leaf_unit
+    linked = [u for u in range(3, leaf) if blas.parents[u] != INVALID_POINTER]
+    node = linked[len(linked) // 2]
+
+    def swap_pointers(words: Any, links: Any) -> None:
+        words[32], words[33] = words[33], words[32]
+
+    def point_up(words: Any, links: Any) -> None:
+        words[node * 16] = 0x15
+
+    def point_beyond(words: Any, links: Any) -> None:
+        words[node * 16] = (header.size_units + 1) << 3
+
+    def wrong_section(words: Any, links: Any) -> None:
+        words[node * 16] = (leaf + 1) << 3 | 5
+
+    def cut_off(words: Any, links: Any) -> None:
+        words[32] = INVALID_POINTER
+
+    def unlink(words: Any, links: Any) -> None:
+        links[leaf + 5] = INVALID_POINTER
+
+    def other_parent(words: Any, links: Any) -> None:
+        links[leaf + 5] = 0x15 if links[leaf + 5] != 0x15 else node << 3 | 5
+
+    def shrink(words: Any, links: Any) -> None:
+        words[32 + BOX_BOUNDS_WORD + 3] = np.float32(0.5).view(np.uint32)
+
+    def not_a_number(words: Any, links: Any) -> None:
+        words[32 + BOX_BOUNDS_WORD] = 0x7FC00000
+
+    def move_vertex(words: Any, links: Any) -> None:
+        words[(leaf + 3) * 16 + 1] = np.float32(1e6).view(np.uint32)
+
+    def twice(words: Any, links: Any) -> None:
+        words[(leaf + 3) * 16 + 13] = words[leaf * 16 + 13]
+
+    def out_of_range(words: Any, links: Any) -> None:
+        words[(leaf + 3) * 16 + 13] = 10**6
+
+    def one_node_more(words: Any, links: Any) -> None:
+        words[6] += 1
+
+    def bounds_of_the_header(words: Any, links: Any) -> None:
+        words[15] = np.float32(0.5).view(np.uint32)
+
+    return {
+        "box": (shrink, not_a_number, move_vertex, bounds_of_the_header, swap_pointers),
+        "link": (cut_off, other_parent, unlink),
+        "pointer": (point_up, point_beyond, wrong_section),
+        "primitive": (twice, out_of_range),
+        "FP32 nodes": (one_node_more,),
+    }
+
+
+def test_damage_is_named(device: Any, validator: Any, rng: Any) -> None:
+    blas = _build(rng, COUNT)
+    for kind, damages in _damages(blas).items():
+        for damage in damages:
+            words, links = blas.words.copy(), blas.parents.copy()
+            damage(words, links)
+            found = _check(device, validator, words, links)
+            assert any(text.startswith(kind) for text in found), (damage.__name__, found)
+
+
+def test_random_damage_is_found_alike(device: Any, validator: Any, rng: Any) -> None:
+    """Twin and GPU agree on any bytes; nothing hangs."""
+    blas = _build(rng, 120)
+    for _ in range(40):
+        words, links = blas.words.copy(), blas.parents.copy()
+        for _ in range(3):
+            at = int(rng.integers(32, len(words) // 2))
+            words[at] = rng.choice([0, 0x15, INVALID_POINTER, words[at] ^ 8, 0x7FC00000])
+            links[int(rng.integers(2, len(links)))] = rng.choice([0x15, INVALID_POINTER, 0x1C])
+        _check(device, validator, words, links)
+
+
+def test_headers_are_looked_at_first() -> None:
+    words = np.zeros(64, np.uint32)
+    assert [str(f) for f in check_header(words, 4)] == ["header: 1, the first at unit 0"]
+    assert FAULTS[0] == "pointer"
