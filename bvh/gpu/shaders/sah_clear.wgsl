@@ -1,0 +1,30 @@
+// Empty bins and the root's node record, before a build: see bvh/gpu/binned_sah_stages.py.
+
+#import bvh.gpu.binned_sah_records
+
+@group(0) @binding(0) var<uniform> parameters: SahParameters;
+@group(0) @binding(1) var<storage, read> state: array<u32>;
+@group(0) @binding(2) var<storage, read_write> nodes: array<SahNode>;
+@group(0) @binding(3) var<storage, read_write> extents: array<u32>;
+@group(0) @binding(4) var<storage, read_write> bins: array<u32>;
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let kept = state[0];
+    let first = group.x * 256u + lane;
+    let words = max(kept / (SWEEP + 1u), 1u) * NODE_BIN_WORDS;
+    for (var i = first; i < words; i += groups.x * 256u) {
+        bins[i] = select(0u, 0xffffffffu, i % BIN_WORDS < 3u);
+    }
+    if (first < 6u) { extents[first] = select(0u, 0xffffffffu, first < 3u); }
+    if (first == 0u) {
+        let large = kept > SWEEP;
+        let tiles = (kept + SAH_TILE - 1u) / SAH_TILE;
+        nodes[0] = SahNode(select(0u, 1u, large), select(0u, tiles, large), 0u, 0u);
+        nodes[1] = SahNode(0u, kept, 0u, 0u);
+    }
+}
