@@ -5,6 +5,10 @@ Two phases. While a node holds more than `sweep_below` primitives its centroids 
 SAH-based bounding volume hierarchies"). Smaller nodes are put aside and then split exactly: every
 position of the centroid order on every axis. Leaves hold one primitive each.
 
+This is the build on the CPU. `bvh.gpu.binned_sah` is the same heuristic in another shape, with
+trees of the same cost that are not the same node for node: one of its twins, in NumPy, takes longer
+than this.
+
 Boxes are kept as six rows -min.x -min.y -min.z max.x max.y max.z, so that a union is one maximum.
 Loops run over levels, axes, bins or slots, and chunks of nodes; none over primitives.
 """
@@ -31,12 +35,15 @@ class BinnedSahConfig:
     """`bins` an axis; nodes of at most `sweep_below` primitives are swept exactly; a
     node whose primitives would just fit below `max_depth` if halved from here on is halved, which
     bounds the depth of geometry that SAH would peel one primitive at a time; a chunk of nodes has
-    at most `chunk_bins` bins."""
+    at most `chunk_bins` bins. The GPU's build (`bvh.gpu.binned_sah`) has its own bins and sweep and
+    takes `max_depth` and `free_levels` alone: the levels, beyond those that halving would need,
+    that SAH may use before one workgroup finishes a node."""
 
     bins: int = 32
     sweep_below: int = 64
     max_depth: int = MAX_DEPTH
     chunk_bins: int = 1 << 19
+    free_levels: int = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ so the two trees differ. `build_by_twins` is this build made of the stages' twin
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.builders.binned_sah import BinnedSahConfig
 from bvh.gpu.binned_sah_records import (
     HEAD,
     NODE,
@@ -41,7 +41,7 @@ from bvh.gpu.binned_sah_stages import (
 )
 from bvh.gpu.binned_sah_sweep import sah_sweep
 from bvh.gpu.build_records import sweep_groups
-from bvh.tree import MAX_DEPTH, Bounds, Tree, empty_bounds
+from bvh.tree import Bounds, Tree, empty_bounds
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
 
@@ -56,15 +56,6 @@ TWINS: dict[str, Callable[..., None]] = {
     "sah_sweep": sah_sweep,
 }
 LEVEL_STAGES = ("sah_bin", "sah_choose", "sah_count", "sah_list", "sah_move")
-
-
-@dataclass(frozen=True, slots=True)
-class GpuBinnedSahConfig:
-    """`free_levels`: levels beyond those that halving would need; more of them let SAH cut more
-    unevenly at the top, at five dispatches a level."""
-
-    free_levels: int = 12
-    max_depth: int = MAX_DEPTH
 
 
 def buffer_sizes(capacity: int) -> dict[str, int]:
@@ -107,11 +98,11 @@ class GpuBinnedSah:
     """Builds over up to `capacity` boxes. LimitError where a buffer would not fit one binding."""
 
     def __init__(
-        self, device: Device, capacity: int, config: GpuBinnedSahConfig | None = None
+        self, device: Device, capacity: int, config: BinnedSahConfig | None = None
     ) -> None:
         self.device = device
         self.capacity = capacity
-        self.config = config or GpuBinnedSahConfig()
+        self.config = config or BinnedSahConfig()
         self.levels = level_count(capacity, self.config.free_levels, self.config.max_depth)
         sizes = buffer_sizes(capacity)
         for name, size in sizes.items():
@@ -179,7 +170,7 @@ class GpuBinnedSah:
         )
 
 
-def build_by_twins(bounds: Bounds, config: GpuBinnedSahConfig, capacity: int = 0) -> Tree:
+def build_by_twins(bounds: Bounds, config: BinnedSahConfig, capacity: int = 0) -> Tree:
     """The tree that `GpuBinnedSah` of that capacity (the number of boxes by default) makes of
     finite boxes `[n, 2, 3]`."""
     count = len(bounds)
