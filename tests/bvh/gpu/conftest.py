@@ -1,0 +1,69 @@
+"""Binary trees of every shape and numbering, for stages that take any builder's tree."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bvh.gpu.build_records import BUILD_STATE
+from bvh.tree import EMPTY, MAX_DEPTH, Tree, empty_bounds, fit_bounds
+
+SHAPES = ("even", "random", "skewed", "chain")
+
+
+def make_tree(rng: np.random.Generator, count: int, shape: str) -> tuple[Tree, np.ndarray]:
+    """A tree of MAX_DEPTH levels at most over `count` random boxes, its inner nodes (but for the
+    root) and its leaves numbered at random; and the boxes."""
+    low = rng.random((count, 3))
+    size = 10.0 ** rng.uniform(-4, -0.5, (count, 1)) * rng.random((count, 3))
+    boxes = np.stack([low, low + size], axis=1).astype(np.float32)
+    if count < 2:
+        children = np.full((1, 2), EMPTY, np.int32)
+        children[0, :count] = ~0
+        return fit_bounds(children, boxes) if count else Tree(children, empty_bounds(1)), boxes
+    leaves = rng.permutation(count)
+    names = np.concatenate([[0], 1 + rng.permutation(count - 2)])
+    children = np.empty((count - 1, 2), np.int32)
+    used, todo = 1, [(0, 0, count, 0)]
+    while todo:
+        node, first, last, depth = todo.pop()
+        most = 2 ** (MAX_DEPTH - 1 - depth)  # leaves that fit below one child
+        span = last - first
+        share = {"even": 0.5, "random": rng.random(), "skewed": rng.random() ** 4, "chain": 0.0}
+        left = int(share[shape] * span)
+        if rng.random() < 0.5:
+            left = span - left
+        left = min(max(left, 1, span - most), span - 1, most)
+        for side, (a, b) in enumerate(((first, first + left), (first + left, last))):
+            if b - a == 1:
+                children[names[node], side] = ~leaves[a]
+                continue
+            children[names[node], side] = names[used]
+            todo.append((used, a, b, depth + 1))
+            used += 1
+    return fit_bounds(children, boxes), boxes
+
+
+def tree_arrays(tree: Tree, count: int) -> dict[str, Any]:
+    """The tree as a builder's buffers hold it."""
+    state = np.zeros(1, BUILD_STATE.dtype)
+    state["kept"] = count
+    bounds = tree.bounds if count else np.zeros((1, 2, 3), np.float32)
+    return {
+        "state": state,
+        "children": np.ascontiguousarray(tree.children).reshape(-1),
+        "bounds": np.ascontiguousarray(bounds, np.float32).reshape(-1),
+    }
+
+
+@pytest.fixture(scope="session")
+def binary_tree() -> Callable[..., tuple[Tree, np.ndarray]]:
+    """`make_tree`."""
+    return make_tree
+
+
+@pytest.fixture(scope="session")
+def as_arrays() -> Callable[..., dict[str, Any]]:
+    """`tree_arrays`."""
+    return tree_arrays
