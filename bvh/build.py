@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from bvh.builders import BUILDERS
 from bvh.encode import encode, make_image, pack_blocks
+from bvh.fan_blocks import fan_table_units, make_fans
 from bvh.header import KIND_BLAS
-from bvh.layout import GEOMETRY_INDEX_MASK
+from bvh.layout import GEOMETRY_INDEX_MASK, NODE_TRIANGLE_1, NODE_TRIANGLE_2, UNIT_BYTES
 from bvh.pairing import block_bounds, pair_triangles, single_blocks
 from bvh.sah import sah_cost
 from bvh.transforms.collapse import collapse_best, collapse_greedy
@@ -27,14 +28,15 @@ F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
 
 NODE_FORMATS = ("auto", "fp16", "fp32")
+LEAF_SIZES = (1, 2, 4)
 COLLAPSES: dict[str, Callable[[Tree], Tree]] = {"best": collapse_best, "greedy": collapse_greedy}
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """`builder` is a name in BUILDERS; `nodes` auto|fp16|fp32 (the root is always FP32);
-    `leaf` triangles a block, 1 or 2; `collapse` best|greedy; `reinsertion` rounds of optimisation
-    after the builder, 0 for none. Anything else is a UserError."""
+    `leaf` the most triangles a block, 1, 2 or 4; `collapse` best|greedy; `reinsertion` rounds of
+    optimisation after the builder, 0 for none. Anything else is a UserError."""
 
     builder: str = "sah"
     nodes: str = "auto"
@@ -48,8 +50,8 @@ class BuildOptions:
             raise UserError(f"unknown builder '{self.builder}'; known: {', '.join(names)}")
         if self.nodes not in NODE_FORMATS:
             raise UserError(f"unknown node format '{self.nodes}'; known: {', '.join(NODE_FORMATS)}")
-        if self.leaf not in (1, 2):
-            raise UserError(f"leaf must be 1 or 2 triangles a block, not {self.leaf}")
+        if self.leaf not in LEAF_SIZES:
+            raise UserError(f"leaf must be 1, 2 or 4 triangles a block, not {self.leaf}")
         if self.collapse not in COLLAPSES:
             raise UserError(f"unknown collapse '{self.collapse}'; known: {', '.join(COLLAPSES)}")
         if not 0 <= self.reinsertion <= 1000:
@@ -76,6 +78,8 @@ class BuildStats:
     stack_bound: int
     sah: float
     build_ms: float
+    fans: int = 0  # blocks of three or four triangles; defaults are for files that lack these
+    fan_table_bytes: int = 0  # of `bytes`: where their primitive ids are
 
     @property
     def triangles_per_block(self) -> float:
@@ -127,13 +131,17 @@ def build_blas(
 
     kept = keep_usable(triangles, geometry, primitive)
     boxes = triangle_bounds(kept.positions)
-    if options.leaf == 2 and len(boxes):
-        blocks = pair_triangles(kept.positions, kept.geometry, boxes)
+    fan_ids = None
+    if options.leaf == 4 and len(boxes):
+        boxes, leaves, leaf_types, fan_ids = make_fans(kept, boxes, opaque)
     else:
-        blocks = single_blocks(len(boxes))
-    boxes = block_bounds(blocks, boxes)
+        if options.leaf == 2 and len(boxes):
+            blocks = pair_triangles(kept.positions, kept.geometry, boxes)
+        else:
+            blocks = single_blocks(len(boxes))
+        boxes = block_bounds(blocks, boxes)
+        leaves, leaf_types = pack_blocks(blocks, kept, opaque)
     tree = build_tree(boxes, options)
-    leaves, leaf_types = pack_blocks(blocks, kept, opaque)
     image = make_image(
         tree,
         boxes,
@@ -143,15 +151,17 @@ def build_blas(
         nodes=options.nodes,
         primitive_count=len(kept.positions),
         geometry_count=len(opaque),
+        fan_ids=fan_ids,
     )
     words, parents = encode(image)
+    fans = int((leaf_types >= NODE_TRIANGLE_2).sum())
     stats = BuildStats(
         builder=options.builder,
         triangles=len(kept.positions),
         dropped_degenerate=kept.dropped_degenerate,
         dropped_nonfinite=kept.dropped_nonfinite,
         blocks=len(leaves),
-        pairs=blocks.pair_count,
+        pairs=int((leaf_types == NODE_TRIANGLE_1).sum()),
         nodes_fp16=int(image.half.sum()),
         nodes_fp32=int((~image.half).sum()),
         bytes=4 * len(words),
@@ -160,5 +170,7 @@ def build_blas(
         stack_bound=stack_bound(tree.children),
         sah=sah_cost(tree, boxes),
         build_ms=1000.0 * (time.perf_counter() - started),
+        fans=fans,
+        fan_table_bytes=UNIT_BYTES * fan_table_units(len(leaves), fans),
     )
     return Blas(words, parents, stats, image.bounds, len(opaque))

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh import layout
+from bvh.fan_blocks import find_fan_rows
 from bvh.rays import RayFlags
+from engine.gpu.errors import UserError
 
 U32 = NDArray[np.uint32]
 F32 = NDArray[np.float32]
@@ -34,14 +36,17 @@ class Candidates:
 
 def read_candidates(
     words: U32,
+    base: Index,
     address: Index,
+    node: U32,
     kind: Index,
     weights: F32,
     front: Flags,
     object_word: U32,
     flags: RayFlags,
 ) -> Candidates:
-    """Crossings of the triangles of type `kind` in the blocks at word `address`.
+    """Crossings of the triangles of type `kind` in the blocks at word `address`, which pointers
+    `node` led to, of the containers at word `base`.
 
     `weights` [3, h] and `front` [h] belong to the slots in their order; `object_word` [h] is
     INSTANCE_OBJECT_WORD of the instance each ray is in.
@@ -52,22 +57,35 @@ def read_candidates(
     # Source 3 names no slot: weight 0, as the emitter returns.
     padded = np.concatenate([weights, np.zeros((1, kind.size), np.float32)])
     column = np.arange(kind.size)
-    # Blocks that use the fifth vertex have no room for ids: geometry 0, opaque, the type as
-    # primitive (they come from hand-made bytes only).
-    fan = kind > layout.NODE_TRIANGLE_1
     tail = words[address + layout.TRIANGLE_GEOMETRY_WORD]
-    tail = np.where(fan, np.uint32(layout.GEOMETRY_OPAQUE), tail)
     primitive = words[address + layout.TRIANGLE_PRIMITIVE_0_WORD + np.minimum(kind, 1)]
+    fan = np.flatnonzero((node & 7) >= layout.NODE_TRIANGLE_2)
+    if fan.size:
+        tail[fan], primitive[fan] = _read_fans(words, base[fan], address[fan], kind[fan])
     opaque = is_opaque(flags, tail, object_word)
     return Candidates(
         u=padded[i, column],
         v=padded[j, column],
         object=(object_word & layout.INSTANCE_INDEX_MASK) + (tail & layout.GEOMETRY_INDEX_MASK),
-        primitive=np.where(fan, kind.astype(np.uint32), primitive),
+        primitive=primitive,
         opaque=opaque,
         # An odd order of slots reverses the winding.
         culled=is_culled(flags, front ^ ((j - i) % 3 == 2), opaque, object_word),
     )
+
+
+def _read_fans(words: U32, base: Index, address: Index, kind: Index) -> tuple[U32, U32]:
+    """(geometry word, primitive) of triangles of fans. Where the container has no table of ids, as
+    in hand-made bytes: geometry 0, opaque, the type as primitive."""
+    tail = layout.unpack_fan_geometry(words[address + layout.TRIANGLE_FLAGS_WORD])
+    primitive = kind.astype(np.uint32)
+    try:
+        row = find_fan_rows(words, base, address)
+        listed = row >= 0
+        primitive[listed] = words[row[listed] + kind[listed]]
+    except IndexError:
+        raise UserError("a fan's ids lie beyond the BVH") from None
+    return np.where(listed, tail, np.uint32(layout.GEOMETRY_OPAQUE)), primitive
 
 
 def is_opaque(flags: RayFlags, geometry_word: U32, object_word: U32) -> Flags:

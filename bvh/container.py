@@ -1,15 +1,16 @@
-"""The container, version 1: its bytes in a buffer and its file.
+"""The container: its bytes in a buffer and its file.
 
 A container is a 128-byte header, box nodes depth first from the root at byte 128 (always FP32,
 pointer 0x15), then leaf records in the order of the same walk: triangle blocks of 64 bytes in a
-BLAS, instance nodes of 128 bytes in a TLAS. Node pointers count from the container's first byte.
+BLAS, instance nodes of 128 bytes in a TLAS. A BLAS with fans is of version 2: behind its leaves
+follows the table of their primitive ids (`bvh.layout` has its words), filled up to 64 bytes. Node pointers count from the container's first byte.
 A scene buffer is the TLAS container at byte 0 and then the BLAS containers, each at a multiple of
 256 bytes. Parent links are a buffer of their own, one u32 for each 64-byte unit.
 
 | byte | type | field | value |
 | --- | --- | --- | --- |
 | 0 | u32 | magic | 0x48564254, "TBVH" |
-| 4 | u32 | version | 1 |
+| 4 | u32 | version | 1, with fans 2 |
 | 8 | u32 | kind | 0 BLAS, 1 TLAS |
 | 12 | u32 | root pointer | 0x15: FP32 box node at byte 128 |
 | 16 | u32 | size | whole container in 64-byte units |
@@ -22,7 +23,8 @@ A scene buffer is the TLAS container at byte 0 and then the BLAS containers, eac
 | 44 | u32 | depth | levels of box nodes, 1 = the root alone |
 | 48 | f32 x 3 | bounds min | NaN when empty |
 | 60 | f32 x 3 | bounds max | NaN when empty |
-| 72 | u32 x 2 | reserved | 0 |
+| 72 | u32 | fan unit | first 64-byte unit of the fan table; 0 in version 1 |
+| 76 | u32 | fans | blocks of three or four triangles; 0 in version 1 |
 | 80 | u32 x 4 | descriptor | base >> 8 in the scene buffer, growth 6, sort, exact size, mode 1 |
 | 96 | u32 x 8 | reserved | 0 |
 
@@ -50,7 +52,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -206,10 +208,11 @@ def _assemble(arrays: dict[str, NDArray[Any]]) -> SceneBvh:
         for i in range(count)
     )
     stat_names = {field.name for field in fields(BuildStats)}
+    needed = {field.name for field in fields(BuildStats) if field.default is MISSING}
     stats = []
     for text in arrays["blas_stats"]:
         record = json.loads(str(text))
-        if set(record) != stat_names:
+        if not needed <= set(record) <= stat_names:
             raise ValueError("build statistics with other fields")
         stats.append(BuildStats(**record))
     return SceneBvh(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.encode import Image
-from bvh.header import KIND_TLAS, unpack_header
+from bvh.fan_blocks import unpack_fan_table
+from bvh.header import KIND_TLAS, Header, unpack_header
 from bvh.layout import (
     BOX_BOUNDS_WORD,
     BOX_FP16_CHILD_WORDS,
@@ -25,13 +26,14 @@ from bvh.layout import (
     NODE_BOX_FP32,
     NODE_BYTES,
     NODE_INSTANCE,
-    NODE_TRIANGLE_1,
+    NODE_TRIANGLE_2,
     TRIANGLE_FLAGS_WORD,
     TRIANGLE_GEOMETRY_WORD,
     TRIANGLE_PRIMITIVE_0_WORD,
     TRIANGLE_SLOTS,
     UNIT_BYTES,
     UNIT_WORDS,
+    unpack_fan_geometry,
     unpack_half_bounds,
     unpack_pointer,
 )
@@ -44,7 +46,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TriangleRows:
-    """One row for each triangle that blocks hold, in block order, triangle 0 before triangle 1."""
+    """One row for each triangle that blocks hold, in block order, by type."""
 
     block: I64  # [m] index of its block
     slot_positions: F32  # [m, 3, 3] in block slot order: the winding the instruction tests
@@ -122,35 +124,50 @@ def decode(words: U32) -> Image:
         children=children,
         boxes=boxes,
         half=half,
-        leaves=units[header.leaf_unit :].reshape(-1, leaf_units * UNIT_WORDS),
+        leaves=leaf_records(units, header),
         leaf_types=leaf_types,
         primitive_count=header.primitive_count,
         geometry_count=header.geometry_count,
         bounds=header.bounds,
         base_bytes=header.base_bytes,
+        fan_ids=unpack_fan_table(words, header),
     )
 
 
-def decode_triangles(blocks: U32, types: NDArray[np.uint8]) -> TriangleRows:
-    """Triangles of blocks `[n, 16]` whose pointers carry `types[n]` (0 or 1)."""
-    second = np.flatnonzero(types == NODE_TRIANGLE_1)
-    block = np.concatenate([np.arange(len(blocks)), second])
-    which = np.concatenate([np.zeros(len(blocks), np.int64), np.ones(len(second), np.int64)])
-    order = np.argsort(2 * block + which)
-    block, which = block[order], which[order]
-    vertices = np.ascontiguousarray(blocks[:, :12]).view(np.float32).reshape(-1, 4, 3)
-    slots = np.array(TRIANGLE_SLOTS[:2])
+def leaf_records(units: U32, header: Header) -> U32:
+    """[leaves, 16 or 32] the leaf records of a container's `units [n, 16]`."""
+    leaf_units = NODE_BYTES[NODE_INSTANCE if header.kind == KIND_TLAS else 0] // UNIT_BYTES
+    end = header.leaf_unit + leaf_units * header.leaf_count
+    return units[header.leaf_unit : end].reshape(-1, leaf_units * UNIT_WORDS)
+
+
+def decode_triangles(
+    blocks: U32, types: NDArray[np.uint8], fan_ids: U32 | None = None
+) -> TriangleRows:
+    """Triangles of blocks `[n, 16]` whose pointers carry `types[n]` (0 to 3); `fan_ids [n, 4]` are
+    the primitive ids of those of type 2 and 3, which are missing (INVALID_POINTER) without it."""
+    counts = types.astype(np.int64) + 1
+    block = np.repeat(np.arange(len(blocks)), counts)
+    which = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
+    fan = types[block] >= NODE_TRIANGLE_2
+    vertices = np.ascontiguousarray(blocks[:, :15]).view(np.float32).reshape(-1, 5, 3)
+    slots = np.array(TRIANGLE_SLOTS)
     held = vertices[block[:, None], slots[which]]
     flags = blocks[block, TRIANGLE_FLAGS_WORD].astype(np.int64) >> (8 * which)
     i, j = flags & FLAG_I_MASK, (flags >> FLAG_J_SHIFT) & FLAG_I_MASK
     source = np.stack([3 - i - j, i, j], axis=1)
     rows = np.arange(len(block))[:, None]
     geometry = blocks[block, TRIANGLE_GEOMETRY_WORD]
+    primitive = blocks[block, TRIANGLE_PRIMITIVE_0_WORD + np.minimum(which, 1)]
+    if fan.any():
+        fan_geometry = unpack_fan_geometry(blocks[block[fan], TRIANGLE_FLAGS_WORD])
+        geometry[fan] = fan_geometry
+        primitive[fan] = INVALID_POINTER if fan_ids is None else fan_ids[block[fan], which[fan]]
     return TriangleRows(
         block=block,
         slot_positions=held,
         positions=held[rows, np.clip(source, 0, 2)],
         geometry=geometry & np.uint32(GEOMETRY_INDEX_MASK),
         opaque=(geometry & np.uint32(GEOMETRY_OPAQUE)) != 0,
-        primitive=blocks[block, TRIANGLE_PRIMITIVE_0_WORD + which],
+        primitive=primitive,
     )

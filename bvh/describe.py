@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from bvh.decode import decode
 from bvh.encode import Image, stored_boxes
+from bvh.fan_blocks import fan_table_units
 from bvh.header import KIND_TLAS
-from bvh.layout import NODE_TRIANGLE_1
+from bvh.layout import NODE_TRIANGLE_2, UNIT_BYTES
 from bvh.sah import INTERSECTION_COST, TRAVERSAL_COST
 from bvh.scene_bvh import SceneBvh
 from bvh.tree import EMPTY, half_area, leaf_slots, stack_bound, tree_levels
@@ -52,16 +53,18 @@ def describe_container(words: U32) -> dict[str, Any]:
     """One container: counts by kind, bytes, bytes a primitive, `fill` (used slots a box node, of
     4), `fill_histogram` (nodes with 0..4 used slots), `depth`, `stack_bound` (see BuildStats),
     `depth_histogram` (leaves by the level of the box node above them, root = 0),
-    `leaf_histogram` (leaves by their triangles), `sibling_overlap` (area that two siblings share,
-    over the area of the siblings, summed over all nodes) and `sah`."""
+    `leaf_histogram` (leaves by their triangles, 0 to 4), `fan_table_bytes` (of `bytes`),
+    `sibling_overlap` (area that two siblings share, over the area of the siblings, summed over all
+    nodes) and `sah`."""
     image = decode(words)
     used = image.children != EMPTY
     leaves = leaf_slots(image.children)
     levels = tree_levels(image.children)
     per_level = [int(leaves[level].sum()) for level in levels]
-    pairs = int((image.leaf_types == NODE_TRIANGLE_1).sum())
     leaf_count = len(image.leaves)
     fill = used.sum(axis=1)
+    fans = int((image.leaf_types >= NODE_TRIANGLE_2).sum()) if image.kind != KIND_TLAS else 0
+    table_bytes = UNIT_BYTES * fan_table_units(leaf_count, fans)
     table: dict[str, Any] = {
         "kind": "TLAS" if image.kind == KIND_TLAS else "BLAS",
         "primitives": image.primitive_count,
@@ -69,7 +72,7 @@ def describe_container(words: U32) -> dict[str, Any]:
         "nodes_fp32": int((~image.half).sum()),
         "nodes_fp16": int(image.half.sum()),
         "leaves": leaf_count,
-        "bytes": 4 * _container_words(image),
+        "bytes": 4 * _container_words(image) + table_bytes,
         "fill": float(fill.mean()),
         "fill_histogram": np.bincount(fill, minlength=5).tolist(),
         "depth": len(levels),
@@ -80,12 +83,14 @@ def describe_container(words: U32) -> dict[str, Any]:
     }
     table["bytes_per_primitive"] = table["bytes"] / max(image.primitive_count, 1)
     if image.kind != KIND_TLAS:
-        table["leaf_histogram"] = [0, leaf_count - pairs, pairs]
+        table["leaf_histogram"] = [0, *np.bincount(image.leaf_types, minlength=4).tolist()]
+        table["fan_table_bytes"] = table_bytes
         table["triangles_per_leaf"] = image.primitive_count / max(leaf_count, 1)
     return {**table, **_areas(image)}
 
 
 def _container_words(image: Image) -> int:
+    """Without the fan table."""
     nodes = 32 * int((~image.half).sum()) + 16 * int(image.half.sum())
     return 32 + nodes + image.leaves.size
 

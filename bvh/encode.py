@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.fan_blocks import pack_fan_table
 from bvh.header import Header, pack_header
 from bvh.layout import (
     BOX_BOUNDS_WORD,
@@ -73,6 +74,7 @@ class Image:
     geometry_count: int
     bounds: F32  # [2, 3]
     base_bytes: int = 0
+    fan_ids: U32 | None = None  # [leaves, 4] primitive ids of fans (see bvh.fan_blocks)
 
 
 def choose_half(boxes: F32, children: I32, nodes: str) -> Mask:
@@ -109,9 +111,10 @@ def make_image(
     nodes: str,
     primitive_count: int,
     geometry_count: int,
+    fan_ids: U32 | None = None,
 ) -> Image:
-    """Puts a four-wide tree into depth-first order and picks node formats. `leaves` and
-    `leaf_types` are indexed by primitive of the tree and are reordered here."""
+    """Puts a four-wide tree into depth-first order and picks node formats. `leaves`, `leaf_types`
+    and `fan_ids` are indexed by primitive of the tree and are reordered here."""
     inner_rank, leaf_rank = depth_first(tree.children)
     node_order = np.empty_like(inner_rank)
     node_order[inner_rank] = np.arange(len(inner_rank))
@@ -133,6 +136,7 @@ def make_image(
         primitive_count=primitive_count,
         geometry_count=geometry_count,
         bounds=tree.bounds[0],
+        fan_ids=None if fan_ids is None else fan_ids[leaf_order],
     )
 
 
@@ -143,7 +147,12 @@ def encode(image: Image) -> tuple[U32, U32]:
     node_at = HEADER_BYTES + np.cumsum(sizes) - sizes
     leaf_at_bytes = HEADER_BYTES + int(sizes.sum())
     leaf_bytes = 4 * image.leaves.shape[1]
-    total = leaf_at_bytes + leaf_bytes * len(image.leaves)
+    table_at = leaf_at_bytes + leaf_bytes * len(image.leaves)
+    table, fans = np.empty(0, np.uint32), 0
+    if image.fan_ids is not None:
+        fans = int((image.fan_ids[:, 0] != INVALID_POINTER).sum())
+        table = pack_fan_table(image.fan_ids) if fans else table
+    total = table_at + 4 * len(table)
     leaf_at = leaf_at_bytes + leaf_bytes * np.arange(len(image.leaves), dtype=np.int64)
 
     node_pointer = pack_pointer(node_at, np.where(image.half, NODE_BOX_FP16, NODE_BOX_FP32))
@@ -165,7 +174,8 @@ def encode(image: Image) -> tuple[U32, U32]:
             unit = node_at[part] // UNIT_BYTES
             for i in range(records.shape[1] // UNIT_WORDS):
                 units[unit + i] = records[:, i * UNIT_WORDS : (i + 1) * UNIT_WORDS]
-    words[leaf_at_bytes // 4 :] = image.leaves.reshape(-1)
+    words[leaf_at_bytes // 4 : table_at // 4] = image.leaves.reshape(-1)
+    words[table_at // 4 :] = table
 
     parents = np.full(total // UNIT_BYTES, INVALID_POINTER, np.uint32)
     above = np.broadcast_to(node_pointer[:, None], image.children.shape)
@@ -185,6 +195,8 @@ def encode(image: Image) -> tuple[U32, U32]:
             depth=len(tree_levels(image.children)),
             bounds=image.bounds,
             base_bytes=image.base_bytes,
+            fan_unit=table_at // UNIT_BYTES if fans else 0,
+            fan_count=fans,
         )
     )
     return words, parents

@@ -142,7 +142,7 @@ def _choose(fans: I64, waste: F32, neighbours: I64, free: Mask) -> I64:
     """The fans taken, [j, size]; their triangles leave `free`."""
     taken = [fans[:0]]
     index = np.arange(len(fans))
-    # Keys, from the top: free neighbours outside, waste, hash, and the index that makes them unique.
+    # Keys, from the top: free neighbours, waste, hash, and the index that makes them unique.
     step = np.minimum(waste * np.float32(WASTE_STEPS), np.float32(63)).astype(np.int64)
     tie = (index * 0x9E3779B1 >> 12) & 0xFFFF
     fixed = (step << 16 | tie) << 32 | index

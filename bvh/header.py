@@ -15,7 +15,8 @@ U32 = NDArray[np.uint32]
 F32 = NDArray[np.float32]
 
 MAGIC = 0x48564254  # "TBVH" in memory
-VERSION = 1
+VERSION = 1  # of containers without fans, and of files
+FAN_VERSION = 2  # of containers that have them
 KIND_BLAS = 0
 KIND_TLAS = 1
 
@@ -35,7 +36,8 @@ HEADER = Struct(
     Field("depth", "u32"),  # levels of box nodes, 1 = the root alone
     Field("bounds_min", "f32", 3),  # NaN when empty
     Field("bounds_max", "f32", 3),
-    Field("reserved_0", "u32", 2),
+    Field("fan_unit", "u32"),  # first unit of the fan table, 0 without fans
+    Field("fan_count", "u32"),
     Field("descriptor", "u32", 4),
     Field("reserved_1", "u32", 8),
 )
@@ -58,6 +60,8 @@ class Header:
     depth: int
     bounds: F32
     base_bytes: int = 0
+    fan_unit: int = 0
+    fan_count: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -68,7 +72,7 @@ def pack_header(header: Header) -> U32:
     """[32] words."""
     record = np.zeros(1, HEADER.dtype)
     record["magic"] = MAGIC
-    record["version"] = VERSION
+    record["version"] = FAN_VERSION if header.fan_unit else VERSION
     record["root_pointer"] = ROOT_POINTER
     for name in (
         "kind",
@@ -80,6 +84,8 @@ def pack_header(header: Header) -> U32:
         "primitive_count",
         "geometry_count",
         "depth",
+        "fan_unit",
+        "fan_count",
     ):
         record[name] = getattr(header, name)
     empty = bool((header.bounds[0] > header.bounds[1]).any())
@@ -96,8 +102,13 @@ def unpack_header(words: U32) -> Header:
     record = np.ascontiguousarray(words[: HEADER_BYTES // 4]).view(HEADER.dtype)[0]
     if int(record["magic"]) != MAGIC:
         raise ValueError(f"magic 0x{int(record['magic']):08x}, expected 0x{MAGIC:08x}")
-    if int(record["version"]) != VERSION:
-        raise ValueError(f"container version {int(record['version'])}, this is {VERSION}")
+    version, fan_unit = int(record["version"]), int(record["fan_unit"])
+    if version not in (VERSION, FAN_VERSION):
+        raise ValueError(
+            f"container version {version}, this reads {VERSION} and, with fans, {FAN_VERSION}"
+        )
+    if (version == FAN_VERSION) != bool(fan_unit):
+        raise ValueError(f"container version {version} with its fan table at unit {fan_unit}")
     if int(record["root_pointer"]) != ROOT_POINTER:
         raise ValueError(f"root pointer 0x{int(record['root_pointer']):x}, not 0x15")
     bounds = np.stack([record["bounds_min"], record["bounds_max"]])
@@ -116,4 +127,6 @@ def unpack_header(words: U32) -> Header:
         depth=int(record["depth"]),
         bounds=bounds,
         base_bytes=(descriptor[0] | (descriptor[1] & 0xFF) << 32) << 8,
+        fan_unit=fan_unit,
+        fan_count=int(record["fan_count"]),
     )

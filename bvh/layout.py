@@ -68,7 +68,8 @@ TRIANGLE_PRIMITIVE_0_WORD = 13  # primitive index of triangle 0 (observed: GPURT
 TRIANGLE_PRIMITIVE_1_WORD = 14  # primitive index of triangle 1; INVALID_POINTER if none (ours)
 TRIANGLE_FLAGS_WORD = 15  # one flag byte a type, type k in byte k (observed: GPURT, KytyPS5)
 # Vertex slots of each type (observed: KytyPS5, GPURT's compression table). Types 2 and 3 need the
-# fifth vertex at word 12, where the tail lives: they are never emitted here.
+# fifth vertex, where the tail of a block of one or two triangles lives; whether an RDNA2 chip
+# tests them is unknown.
 TRIANGLE_SLOTS = ((0, 1, 2), (1, 3, 2), (2, 3, 4), (2, 4, 0))
 GEOMETRY_INDEX_MASK = 0x00FFFFFF
 GEOMETRY_OPAQUE = 0x01000000  # bit 24 (position ours, after GPURT's flags in the top byte)
@@ -79,6 +80,20 @@ FLAG_I_MASK = 0x3
 FLAG_J_SHIFT = 2
 FLAG_OPAQUE = 0x80
 ROTATION_NIBBLES = (0x9, 0x2, 0x4)  # original vertex a sits in slot 0, 1, 2
+
+# Fan block, pointed to by type 2 or 3: three or four triangles about V2 (ours: no public builder
+# makes one). The fifth vertex stands in place of the tail, and the flag word's high nibbles, which
+# RTIP 1.1 does not read, hold the geometry index (15 bits) and bit 31 the opaque flag.
+TRIANGLE_V4_WORD = 12
+FAN_GEOMETRY_LIMIT = 1 << 15
+FAN_OPAQUE = 0x80000000
+# Primitive ids are in a table of the container (ours). First two words for every 32 leaves: which
+# of them are fans, and the row of the first of those. Then, at a multiple of a row, the rows: the
+# ids of types 0 to 3, INVALID_POINTER for a fourth triangle that is not there. Rows count from the
+# table's start, so that a row number is a 16-byte offset.
+FAN_GROUP_LEAVES = 32
+FAN_GROUP_WORDS = 2
+FAN_ROW_WORDS = 4
 
 # Instance node (ours, after RADV's): words.
 INSTANCE_BLAS_WORD = 0  # u64, low word first: ((blas base + 128) >> 3) | 5, in the scene buffer
@@ -172,6 +187,20 @@ def unpack_instance_flags(word: int) -> InstanceFlags:
 def triangle_flag_byte(i_source: int, j_source: int, opaque: bool = False) -> int:
     """One byte of TRIANGLE_FLAGS_WORD."""
     return i_source | j_source << FLAG_J_SHIFT | (FLAG_OPAQUE if opaque else 0)
+
+
+def pack_fan_geometry(geometry: Any, opaque: Any) -> Any:
+    """The bits of a fan's flag word that say its geometry; uint32 arrays or ints below
+    FAN_GEOMETRY_LIMIT."""
+    nibbles = [((geometry >> 4 * k) & 0xF) << 8 * k + 4 for k in range(4)]
+    return nibbles[0] | nibbles[1] | nibbles[2] | nibbles[3] | opaque * FAN_OPAQUE
+
+
+def unpack_fan_geometry(flags: Any) -> Any:
+    """A fan's geometry word, as TRIANGLE_GEOMETRY_WORD of other blocks has it; uint32 arrays."""
+    index = (flags >> 4) & 0xF | (flags >> 8) & 0xF0 | (flags >> 12) & 0xF00
+    index = index | (flags >> 16) & 0x7000
+    return index | (flags >> 31) * GEOMETRY_OPAQUE
 
 
 def pack_descriptor(

@@ -261,6 +261,7 @@ class Walk:
             self._offer(
                 at[near],
                 address[found.lanes[near]],
+                node[found.lanes[near]],
                 kind[found.lanes[near]],
                 t[near],
                 found.weights[:, near],
@@ -276,6 +277,7 @@ class Walk:
         self,
         lanes: Index,
         address: Index,
+        node: U32,
         kind: Index,
         t: NDArray[np.float32],
         weights: NDArray[np.float32],
@@ -284,7 +286,15 @@ class Walk:
         """Culling, alpha test and commit of crossings inside the ray's interval."""
         options = self.options
         found = read_candidates(
-            self.words, address, kind, weights, front, self.object_word[lanes], options.flags
+            self.words,
+            self.base[lanes],
+            address,
+            node,
+            kind,
+            weights,
+            front,
+            self.object_word[lanes],
+            options.flags,
         )
         keep = ~found.culled
         self.counters["triangle_hits"][lanes[keep]] += np.uint32(1)

@@ -9,7 +9,8 @@ checked, so that one bad box is one fault and not a chain of them up to the root
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.decode import decode_triangles
+from bvh.decode import decode_triangles, leaf_records
+from bvh.fan_blocks import fan_table_units, pack_fan_table, unpack_fan_table
 from bvh.header import KIND_BLAS, KIND_TLAS, Header, pack_header, unpack_header
 from bvh.layout import (
     HEADER_BYTES,
@@ -27,6 +28,7 @@ from bvh.layout import (
     NODE_BYTES,
     NODE_INSTANCE,
     NODE_TRIANGLE_1,
+    NODE_TRIANGLE_2,
     ROTATION_NIBBLES,
     TRIANGLE_FLAGS_WORD,
     TRIANGLE_PRIMITIVE_1_WORD,
@@ -42,6 +44,7 @@ from bvh.walk import PER_CHECK, ROOT_UNIT, Container, Fault, check_structure, wa
 from engine.gpu.errors import UserError
 
 F32 = NDArray[np.float32]
+U32 = NDArray[np.uint32]
 Mask = NDArray[np.bool_]
 
 # Stored matrices are rounded to float32; the entries of their product may be off by that much of
@@ -90,7 +93,15 @@ def _open(bvh: SceneBvh, name: str, base: int, kind: int, faults: list[Fault]) -
         refuse(f"header: {header.size_bytes} bytes do not fit the buffer")
     elif header.leaf_unit != nodes:
         refuse(f"header: leaves start at unit {header.leaf_unit}, its node counts say {nodes}")
-    elif header.size_units != nodes + leaf_units * header.leaf_count:
+    elif kind == KIND_TLAS and header.fan_unit:
+        refuse("header: a TLAS has no fans")
+    elif header.fan_unit not in (0, nodes + leaf_units * header.leaf_count):
+        refuse(f"header: fan table at unit {header.fan_unit}, not behind the leaves")
+    elif bool(header.fan_unit) != bool(header.fan_count) or header.fan_count > header.leaf_count:
+        refuse(f"header: {header.fan_count} fans of {header.leaf_count} leaves")
+    elif header.size_units != nodes + leaf_units * header.leaf_count + fan_table_units(
+        header.leaf_count, header.fan_count
+    ):
         refuse(f"header: size of {header.size_units} units does not match its counts")
     elif header.base_bytes != base:
         refuse(f"header: the descriptor's base is {header.base_bytes}")
@@ -107,14 +118,18 @@ def _open(bvh: SceneBvh, name: str, base: int, kind: int, faults: list[Fault]) -
 def _check_blas(c: Container) -> F32:
     nodes = walk(c)
     header = c.header
-    blocks = c.units[header.leaf_unit :]
+    blocks = leaf_records(c.units, header)
     types = np.zeros(header.leaf_count, np.uint8)
     leaf = (nodes.children < 0) & (nodes.children != EMPTY)
     types[~nodes.children[leaf]] = nodes.pointers[leaf] & 7
     pointed = np.zeros(header.leaf_count, np.bool_)
     pointed[~nodes.children[leaf]] = True
-    held = blocks[:, TRIANGLE_PRIMITIVE_1_WORD] != INVALID_POINTER
-    for i in np.flatnonzero(pointed & (held != (types == NODE_TRIANGLE_1)))[:PER_CHECK]:
+    held = (blocks[:, TRIANGLE_PRIMITIVE_1_WORD] != INVALID_POINTER).astype(np.int64)
+    fan_ids = _check_fan_table(c)
+    if fan_ids is not None:
+        fan = fan_ids[:, 0] != INVALID_POINTER
+        held = np.where(fan, 2 + (fan_ids[:, 3] != INVALID_POINTER), held)
+    for i in np.flatnonzero(pointed & (held != types))[:PER_CHECK]:
         c.leaf_fault(
             f"the pointer says type {types[i]}, the block holds {1 + int(held[i])} triangle(s)",
             int(i),
@@ -123,14 +138,16 @@ def _check_blas(c: Container) -> F32:
     flags = blocks[:, TRIANGLE_FLAGS_WORD]
     legal = np.zeros(16, np.bool_)
     legal[list(ROTATION_NIBBLES)] = True
-    wrong = ~legal[flags & 15] | ((types == 1) & ~legal[(flags >> 8) & 15])
+    wrong = ~legal[flags & 15]
+    for k in range(1, 4):
+        wrong |= (types >= k) & ~legal[(flags >> 8 * k) & 15]
     for i in np.flatnonzero(wrong)[:PER_CHECK]:
         c.leaf_fault("flag byte is no rotation", int(i), int(types[i]))
     if wrong.any():  # sources out of range: nothing below could be trusted
-        flags = np.where(wrong, 0x0909, flags)
+        flags = np.where(wrong, flags & 0xF0F0F0F0 | 0x09090909, flags)
         blocks = blocks.copy()
         blocks[:, TRIANGLE_FLAGS_WORD] = flags
-    rows = decode_triangles(blocks, types)
+    rows = decode_triangles(blocks, types, fan_ids)
     finite = np.asarray(np.isfinite(rows.positions).all(axis=(1, 2)))
     for i in np.flatnonzero(~finite)[:PER_CHECK]:
         c.leaf_fault("vertex is not finite", int(rows.block[i]), int(types[rows.block[i]]))
@@ -160,6 +177,29 @@ def _check_blas(c: Container) -> F32:
         leaf_bounds[:, 0] = np.minimum.reduceat(boxes[:, 0], first, axis=0)
         leaf_bounds[:, 1] = np.maximum.reduceat(boxes[:, 1], first, axis=0)
     return check_structure(c, nodes, leaf_bounds)
+
+
+def _check_fan_table(c: Container) -> U32 | None:
+    """[leaves, 4] ids of fans; None without fans, or where the table cannot be followed. A sound
+    table is the one that would be written for what it says."""
+    try:
+        ids = unpack_fan_table(c.units.reshape(-1), c.header)
+    except (ValueError, IndexError):
+        ids = None
+        c.header_fault("the fan table leads out of the container")
+    if ids is None:
+        return None
+    fans = ids[:, 0] != INVALID_POINTER
+    if int(fans.sum()) != c.header.fan_count:
+        c.header_fault(f"the table has {fans.sum()} fans, the header counts {c.header.fan_count}")
+        return ids
+    table = c.units[c.header.fan_unit :].reshape(-1)
+    for i in np.flatnonzero(table != pack_fan_table(ids))[:PER_CHECK]:
+        unit = c.header.fan_unit + int(i) // UNIT_WORDS
+        c.fault(f"word {i} of the fan table is 0x{table[i]:x}", unit, NODE_TRIANGLE_2)
+    for leaf in np.flatnonzero(fans & (ids[:, 1:3] == INVALID_POINTER).any(axis=1))[:PER_CHECK]:
+        c.leaf_fault("a fan without the id of its second or third triangle", int(leaf), 2)
+    return ids
 
 
 def _check_tlas(

@@ -22,6 +22,7 @@ from bvh.layout import (
     NODE_NAMES,
     NODE_TRIANGLE_0,
     NODE_TRIANGLE_1,
+    NODE_TRIANGLE_3,
     ROOT_POINTER,
     UNIT_BYTES,
     UNIT_WORDS,
@@ -126,7 +127,7 @@ def walk(c: Container) -> Nodes:
         is_box = (child_kind == NODE_BOX_FP16) | (child_kind == NODE_BOX_FP32)
         is_leaf = child_kind == c.leaf_kind
         if header.kind == KIND_BLAS:
-            is_leaf |= child_kind == NODE_TRIANGLE_1
+            is_leaf |= child_kind <= (NODE_TRIANGLE_3 if header.fan_unit else NODE_TRIANGLE_1)
         live = pointers != INVALID_POINTER
         _report_slots(c, live & ~is_box & ~is_leaf, unit, kind, pointers, "illegal node type")
         size = np.where(child_kind == NODE_BOX_FP16, 1, 2)

@@ -6,7 +6,7 @@ from bvh.header import HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# byte, type, field: version 1.
+# byte, type, field: versions 1 and 2.
 TABLE = [
     (0, "u32", "magic"),
     (4, "u32", "version"),
@@ -22,7 +22,8 @@ TABLE = [
     (44, "u32", "depth"),
     (48, "f32 x 3", "bounds_min"),
     (60, "f32 x 3", "bounds_max"),
-    (72, "u32 x 2", "reserved_0"),
+    (72, "u32", "fan_unit"),
+    (76, "u32", "fan_count"),
     (80, "u32 x 4", "descriptor"),
     (96, "u32 x 8", "reserved_1"),
 ]

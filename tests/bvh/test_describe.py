@@ -21,7 +21,7 @@ def test_by_hand() -> None:
     mesh = table["blas"][0]
     assert mesh["name"] == "mesh"
     assert (mesh["nodes_fp32"], mesh["nodes_fp16"], mesh["leaves"]) == (1, 0, 3)
-    assert mesh["leaf_histogram"] == [0, 2, 1]
+    assert mesh["leaf_histogram"] == [0, 2, 1, 0, 0]
     assert mesh["fill_histogram"] == [0, 0, 0, 1, 0]
     assert mesh["depth_histogram"] == [3]
     assert mesh["bytes"] == 128 + 128 + 3 * 64 == blas.stats.bytes

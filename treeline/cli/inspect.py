@@ -60,7 +60,7 @@ def as_tables(tables: dict[str, Any]) -> Group:
     rows = [(t["name"], *(number(t[field]) for field in COLUMNS)) for t in tables["blas"]]
     blas = make_table("BLAS", ("name", *COLUMNS.values()), rows)
     histograms = make_table(
-        "Histograms (slots used a node: 0 to 4; blocks by level; blocks by triangles: 0 to 2)",
+        "Histograms (slots used a node: 0 to 4; blocks by level; blocks by triangles: 0 to 4)",
         ("name", "slots", "levels", "blocks by level", "triangles"),
         [
             (

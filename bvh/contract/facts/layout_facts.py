@@ -75,7 +75,7 @@ ROWS = (
         "observed",
         "KY, KT",
         ("layout.TRIANGLE_V0_WORD", "layout.TRIANGLE_V1_WORD", "layout.TRIANGLE_V2_WORD",
-         "layout.TRIANGLE_V3_WORD"),
+         "layout.TRIANGLE_V3_WORD", "layout.TRIANGLE_V4_WORD"),
     ),
     Row(
         "triangle.slots",
@@ -124,6 +124,23 @@ ROWS = (
         "GP, KY",
         ("layout.TRIANGLE_FLAGS_WORD", "layout.FLAG_I_MASK", "layout.FLAG_J_SHIFT",
          "layout.ROTATION_NIBBLES", "triangle.FLAG_BYTE_BITS"),
+    ),
+    Row(
+        "triangle.fan",
+        "A pointer of type 2 or 3 leads to three or four triangles about V2. The high nibbles of "
+        "its flag word hold the geometry index (15 bits, byte 0 lowest), bit 31 the opaque flag; "
+        "no public builder makes such blocks.",
+        "ours",
+        "-",
+        ("layout.FAN_GEOMETRY_LIMIT", "layout.FAN_OPAQUE"),
+    ),
+    Row(
+        "triangle.fan_table",
+        "Behind the leaves, two words for every 32 of them (which are fans; the row of the first), "
+        "then rows of four primitive ids, types 0 to 3; rows count in 16 bytes from the table.",
+        "ours",
+        "-",
+        ("layout.FAN_GROUP_LEAVES", "layout.FAN_GROUP_WORDS", "layout.FAN_ROW_WORDS"),
     ),
     Row(
         "triangle.flag_byte_high",
