@@ -58,6 +58,7 @@ def with_default_view(parts: Parts, name: str, sha256: str = "") -> Scene:
         camera_source="file" if parts.camera else "default",
         light_source="file" if parts.light else "default",
         sha256=sha256,
+        animation=parts.animation,
         notes=parts.notes,
     )
 

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.gpu.errors import UserError
+from engine.scene.animation import SkinnedMesh
+from engine.scene.gltf_animation import read_animation
 from engine.scene.gltf_data import GltfData, open_gltf, unsupported_extensions
 from engine.scene.gltf_materials import MaterialReader
 from engine.scene.gltf_nodes import (
@@ -23,9 +25,15 @@ from engine.scene.gltf_nodes import (
     read_environment,
     treeline_extras,
 )
-from engine.scene.mesh import F32, F64, U8, U32, Mesh, make_mesh
+from engine.scene.mesh import F32, F64, U8, U32, Mesh, make_mesh, unit_rows
 from engine.scene.scene import Instance, Parts
-from engine.scene.skin import blend_matrices, joint_matrices, skin_normals, skin_positions
+from engine.scene.skin import (
+    blend_matrices,
+    joint_matrices,
+    skin_normals,
+    skin_positions,
+    unit_weights,
+)
 
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6  # primitive.mode (glTF 2.0, section 5.24)
 _MODE_NAMES = {0: "points", 1: "lines", 2: "line loops", 3: "line strips"}
@@ -49,6 +57,8 @@ class _Importer:
         self.materials = MaterialReader(data)
         self.meshes: list[Mesh] = []
         self.instances: list[Instance] = []
+        self.instance_nodes: list[int] = []
+        self.skinned: list[SkinnedMesh] = []
         self.notes: dict[str, int] = {}
         self._shared: dict[tuple[int, int], int] = {}
         self._names: dict[str, int] = {}
@@ -83,6 +93,7 @@ class _Importer:
             light=lights[0] if lights else None,
             environment=read_environment(self.data),
             notes=(*notes, *self.materials.notes()),
+            animation=read_animation(self.data, self.skinned, self.instance_nodes),
         )
 
     # meshes
@@ -102,7 +113,9 @@ class _Importer:
                 continue
             key = (placed.node.mesh, k)
             if skinned:
-                posed = self._primitive(mesh_name + part, primitive, mode, matrices)
+                posed = self._primitive(
+                    mesh_name + part, primitive, mode, matrices, placed.node.skin
+                )
                 index = self._add(posed)
             else:
                 if key not in self._shared:
@@ -110,6 +123,7 @@ class _Importer:
                         self._primitive(mesh_name + part, primitive, mode, None)
                     )
                 index = self._shared[key]
+            self.instance_nodes.append(placed.index)
             self.instances.append(
                 Instance(
                     name=self._unique((placed.node.name or mesh_name) + part),
@@ -120,7 +134,9 @@ class _Importer:
                 )
             )
 
-    def _primitive(self, name: str, primitive: Any, mode: int, matrices: F64 | None) -> Mesh:
+    def _primitive(
+        self, name: str, primitive: Any, mode: int, matrices: F64 | None, skin: int = -1
+    ) -> Mesh:
         attributes, data = primitive.attributes, self.data
         if getattr(attributes, "POSITION", None) is None:
             raise data.fail(f"mesh {name} has no positions")
@@ -143,7 +159,10 @@ class _Importer:
             if values is not None and len(values) != count:
                 raise data.fail(f"mesh {name} has {count} positions and {len(values)} {label}")
         if matrices is not None:
-            blended = self._blend(name, attributes, matrices, count)
+            joints, weights = self._influences(name, attributes, len(matrices), count)
+            still = np.ascontiguousarray(positions), unit_rows(normals, count)
+            self.skinned.append(SkinnedMesh(len(self.meshes), skin, *still, joints, weights))
+            blended = blend_matrices(matrices, joints, weights)
             positions = skin_positions(positions, blended)
             normals = None if normals is None else skin_normals(normals, blended)
         return make_mesh(name, positions, triangles, material, normals, uvs, colors)
@@ -196,8 +215,10 @@ class _Importer:
             raise self.data.fail(f"skin of {placed.name} has {len(inverse_bind)} bind matrices")
         return joint_matrices(world, inverse_bind[: len(world)])
 
-    def _blend(self, name: str, attributes: Any, matrices: F64, count: int) -> F64:
-        """[v, 4, 4] from every JOINTS_n / WEIGHTS_n pair."""
+    def _influences(
+        self, name: str, attributes: Any, joint_count: int, count: int
+    ) -> tuple[NDArray[np.int64], F64]:
+        """([v, k] joints, [v, k] weights of sum 1) from every JOINTS_n / WEIGHTS_n pair."""
         joints: list[NDArray[np.int64]] = []
         weights: list[F64] = []
         while (at := getattr(attributes, f"JOINTS_{len(joints)}", None)) is not None:
@@ -209,11 +230,11 @@ class _Importer:
         if not joints or any(len(a) != count or a.shape[1] != 4 for a in (*joints, *weights)):
             raise self.data.fail(f"skinned mesh {name} lacks a joint and weight for each vertex")
         joint = np.concatenate(joints, axis=1)
-        if joint.size and int(joint.max()) >= len(matrices):
+        if joint.size and int(joint.max()) >= joint_count:
             raise self.data.fail(
-                f"mesh {name} uses joint {int(joint.max())} of a skin with {len(matrices)}"
+                f"mesh {name} uses joint {int(joint.max())} of a skin with {joint_count}"
             )
-        return blend_matrices(matrices, joint, np.concatenate(weights, axis=1))
+        return joint, unit_weights(np.concatenate(weights, axis=1))
 
     # small things
 

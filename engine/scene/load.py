@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.gpu.errors import UserError
+from engine.scene.animation import Animation
 from engine.scene.default_view import with_default_view
 from engine.scene.gltf import import_gltf
 from engine.scene.mesh import Mesh
@@ -70,6 +72,7 @@ def _drop_nonfinite(parts: Parts, path: Path) -> Parts:
         raise UserError(f"{path}: has no triangles")
     meshes: list[Mesh] = []
     dropped = 0
+    kept_vertices: dict[int, NDArray[np.integer]] = {}
     for mesh in parts.meshes:
         if np.isfinite(mesh.positions).all():
             meshes.append(mesh)
@@ -79,6 +82,7 @@ def _drop_nonfinite(parts: Parts, path: Path) -> Parts:
         dropped += len(mesh.triangles) - len(kept)
         # compacted, so that no buffer ever holds the bad vertices
         used, flat = np.unique(kept, return_inverse=True)
+        kept_vertices[len(meshes)] = used
         meshes.append(
             replace(
                 mesh,
@@ -91,7 +95,27 @@ def _drop_nonfinite(parts: Parts, path: Path) -> Parts:
         )
     if not any(len(meshes[instance.mesh].triangles) for instance in parts.instances):
         raise UserError(f"{path}: all {dropped} triangles have NaN or infinite vertices")
+    parts = replace(parts, meshes=tuple(meshes))
+    if parts.animation is not None and kept_vertices:
+        parts = replace(parts, animation=_only_vertices(parts.animation, kept_vertices))
     if not dropped:
-        return replace(parts, meshes=tuple(meshes))
+        return parts
     note = f"skipped {dropped} triangles with NaN or infinite vertices"
-    return replace(parts, meshes=tuple(meshes), notes=(*parts.notes, note))
+    return replace(parts, notes=(*parts.notes, note))
+
+
+def _only_vertices(animation: Animation, kept: dict[int, NDArray[np.integer]]) -> Animation:
+    """The skinned meshes without the vertices that were taken out of the posed ones."""
+    skinned = []
+    for item in animation.skinned:
+        rows = kept.get(item.mesh, slice(None))
+        skinned.append(
+            replace(
+                item,
+                positions=item.positions[rows],
+                normals=item.normals[rows],
+                joints=item.joints[rows],
+                weights=item.weights[rows],
+            )
+        )
+    return replace(animation, skinned=tuple(skinned))

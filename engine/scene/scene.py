@@ -8,18 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.scene.animation import Animation
 from engine.scene.camera import Camera
 from engine.scene.light import Environment, RectLight
 from engine.scene.material import Material, Texture
 from engine.scene.mesh import F64, Mesh
 
-LIFETIMES = ("static", "deforming")
+LIFETIMES = ("static", "deforming", "rigid")
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One placed mesh. `transform` [4, 4] is object-to-world; `mask` 8 bits that a ray's mask is
-    ANDed with; `lifetime` is "static", or "deforming" when vertices move (a skinned mesh)."""
+    ANDed with; `lifetime` is "static", "deforming" when vertices move (a skinned mesh), or "rigid"
+    when only the transform does."""
 
     name: str
     mesh: int
@@ -40,6 +42,7 @@ class Parts:
     light: RectLight | None = None
     environment: Environment | None = None
     notes: tuple[str, ...] = ()
+    animation: Animation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Scene:
     light_source: str = "file"  # or "default", "flag"
     sha256: str = ""
     notes: tuple[str, ...] = ()
+    animation: Animation | None = None
 
     @property
     def triangle_count(self) -> int:

@@ -16,16 +16,22 @@ def joint_matrices(joint_to_world: F64, inverse_bind: F64) -> F64:
     return joint_to_world @ inverse_bind
 
 
-def blend_matrices(matrices: F64, joints: NDArray[np.integer], weights: F64) -> F64:
-    """[v, 4, 4] each vertex's blend of `matrices` [j, 4, 4] for `joints` and `weights` [v, k].
-
-    Weights are brought to sum 1, as exporters round them; a vertex without any weight follows
-    its first joint. Raises IndexError for a joint that the skin lacks.
-    """
+def unit_weights(weights: F64) -> F64:
+    """[v, k] brought to sum 1, as exporters round them; a vertex without any weight follows its
+    first joint."""
     weights = np.array(weights, np.float64)
     total = weights.sum(axis=1)
     weights[total <= 0, 0] = 1.0
-    weights /= np.where(total > 0, total, 1.0)[:, None]
+    return np.asarray(weights / np.where(total > 0, total, 1.0)[:, None])
+
+
+def blend_matrices(matrices: F64, joints: NDArray[np.integer], weights: F64) -> F64:
+    """[v, 4, 4] each vertex's blend of `matrices` [j, 4, 4] for `joints` and `weights` [v, k].
+
+    Weights are brought to sum 1 (see `unit_weights`). Raises IndexError for a joint that the skin
+    lacks.
+    """
+    weights = unit_weights(weights)
     blended = np.zeros((len(weights), 4, 4))
     for k in range(weights.shape[1]):  # at most a handful of influences a vertex
         blended += weights[:, k, None, None] * matrices[joints[:, k]]

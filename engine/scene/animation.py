@@ -1,0 +1,187 @@
+"""Clips, node trees and skins of a file, sampled on the CPU (glTF 2.0, 3.11 and appendix C).
+
+A pose is every node's world matrix at one time; joint matrices and the transforms of placed meshes
+follow from it. Times are seconds, quaternions x y z w, matrices float64 `[4, 4]`. Reading these
+from a file is `engine.scene.gltf_animation`'s work, skinning vertices `engine.scene.skinning`'s.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.gpu.errors import UserError
+from engine.scene.mesh import F32, F64
+from engine.scene.skin import joint_matrices
+
+I64 = NDArray[np.int64]
+
+PATHS = {"translation": 3, "rotation": 4, "scale": 3}
+INTERPOLATIONS = ("STEP", "LINEAR", "CUBICSPLINE")
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One animated property of one node. `values` are `[k, width]`, for CUBICSPLINE
+    `[k, 3, width]`: in-tangent, value, out-tangent."""
+
+    node: int
+    path: str  # a key of PATHS
+    interpolation: str
+    times: F64  # [k], rising
+    values: F64
+
+    def sample(self, time: float) -> F64:
+        """[width] at `time`; the first or last value outside of the times."""
+        after = int(np.searchsorted(self.times, time, side="right"))
+        middle = self.values[:, 1] if self.interpolation == "CUBICSPLINE" else self.values
+        if after == 0 or after == len(self.times) or self.interpolation == "STEP":
+            return _unit(middle[max(after - 1, 0)], self.path)
+        start, end = self.times[after - 1], self.times[after]
+        at = (time - start) / (end - start)
+        a, b = middle[after - 1], middle[after]
+        if self.interpolation == "CUBICSPLINE":
+            out, into = self.values[after - 1, 2], self.values[after, 0]
+            at2, at3 = at * at, at * at * at
+            value = (2 * at3 - 3 * at2 + 1) * a + (end - start) * (at3 - 2 * at2 + at) * out
+            value = value + (3 * at2 - 2 * at3) * b + (end - start) * (at3 - at2) * into
+        elif self.path == "rotation":
+            value = slerp(_unit(a, self.path), _unit(b, self.path), at)
+        else:
+            value = (1 - at) * a + at * b
+        return _unit(value, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A named animation; `duration` is its last key frame's time."""
+
+    name: str
+    duration: float
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skin:
+    """Nodes that are joints, and what takes bind space into each joint's."""
+
+    joints: I64  # [j]
+    inverse_bind: F64  # [j, 4, 4]
+
+
+@dataclass(frozen=True, slots=True)
+class SkinnedMesh:
+    """A mesh of the scene before it is posed. `normals` rows are zero where none is stored,
+    weights sum to 1."""
+
+    mesh: int  # in the loaded scene
+    skin: int
+    positions: F32  # [v, 3]
+    normals: F32  # [v, 3]
+    joints: I64  # [v, k]
+    weights: F64  # [v, k]
+
+
+@dataclass(frozen=True, slots=True)
+class Animation:
+    """All that moves in a file. Node arrays are by node index of the file; `parents` are -1 for
+    roots. `instance_nodes[i]` is the node that instance i of the loaded scene hangs on."""
+
+    parents: I64
+    translations: F64  # [n, 3]
+    rotations: F64  # [n, 4]
+    scales: F64  # [n, 3]
+    matrices: dict[int, F64]  # nodes that the file gives a matrix: it stands in place of the three
+    clips: tuple[Clip, ...]
+    skins: tuple[Skin, ...]
+    skinned: tuple[SkinnedMesh, ...]
+    instance_nodes: tuple[int, ...]
+
+    def clip(self, name: str | None = None) -> Clip:
+        """The clip of that name, or the first; UserError where there is none."""
+        for clip in self.clips:
+            if name is None or clip.name == name:
+                return clip
+        known = ", ".join(f"'{clip.name}'" for clip in self.clips) or "none"
+        raise UserError(f"no clip '{name}' here; there are: {known}")
+
+    def worlds(self, clip: Clip | None = None, time: float = 0.0, *, loop: bool = True) -> F64:
+        """[n, 4, 4] node to world at `time`; without a clip, as the nodes stand in the file.
+        `loop` repeats the clip; else its last frame stays."""
+        translations, rotations, scales = (
+            values.copy() for values in (self.translations, self.rotations, self.scales)
+        )
+        if clip is not None:
+            if loop and clip.duration > 0 and time > clip.duration:
+                time %= clip.duration
+            values = {"translation": translations, "rotation": rotations, "scale": scales}
+            for channel in clip.channels:
+                values[channel.path][channel.node] = channel.sample(time)
+        local = compose(translations, rotations, scales)
+        for node, matrix in self.matrices.items():
+            local[node] = matrix
+        worlds = np.empty_like(local)
+        for node in self._parents_first():
+            parent = self.parents[node]
+            worlds[node] = local[node] if parent < 0 else worlds[parent] @ local[node]
+        return worlds
+
+    def joint_matrices(self, skin: int, worlds: F64) -> F64:
+        """[j, 4, 4] bind pose to world."""
+        found = self.skins[skin]
+        return joint_matrices(worlds[found.joints], found.inverse_bind)
+
+    def moving_instances(self, clip: Clip) -> tuple[int, ...]:
+        """Instances whose node, or one above it, the clip moves: rigid, unless they are skinned."""
+        moved = np.zeros(len(self.parents), np.bool_)
+        moved[[channel.node for channel in clip.channels]] = True
+        for node in self._parents_first():
+            if self.parents[node] >= 0:
+                moved[node] |= moved[self.parents[node]]
+        return tuple(i for i, node in enumerate(self.instance_nodes) if moved[node])
+
+    def _parents_first(self) -> list[int]:
+        order = [int(node) for node in np.flatnonzero(self.parents < 0)]
+        children: dict[int, list[int]] = {}
+        for node, parent in enumerate(self.parents):
+            children.setdefault(int(parent), []).append(node)
+        for node in order:  # grows as it goes
+            order += children.get(node, [])
+        return order
+
+
+def slerp(a: F64, b: F64, at: float) -> F64:
+    """The shorter way from unit quaternion a to b (appendix C.4)."""
+    cosine = float(a @ b)
+    if cosine < 0:
+        b, cosine = -b, -cosine
+    angle = np.arccos(min(cosine, 1.0))
+    if angle < 1e-6:  # nearly one rotation: the chord is as good as the arc
+        return (1 - at) * a + at * b
+    return (np.sin((1 - at) * angle) * a + np.sin(at * angle) * b) / np.sin(angle)
+
+
+def compose(translations: F64, rotations: F64, scales: F64) -> F64:
+    """[n, 4, 4] translation x rotation x scale (section 3.5.3); a zero quaternion turns nothing."""
+    x, y, z, w = rotations.T
+    norm = x * x + y * y + z * z + w * w
+    s = np.divide(2.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    local = np.zeros((len(rotations), 4, 4))
+    rows = [
+        [1 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],
+        [s * (x * y + z * w), 1 - s * (x * x + z * z), s * (y * z - x * w)],
+        [s * (x * z - y * w), s * (y * z + x * w), 1 - s * (x * x + y * y)],
+    ]
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            local[:, i, j] = value * scales[:, j]
+    local[:, :3, 3] = translations
+    local[:, 3, 3] = 1.0
+    return local
+
+
+def _unit(value: F64, path: str) -> F64:
+    if path != "rotation":
+        return value
+    length = float(np.linalg.norm(value))
+    return value / length if length > 0 else np.array([0.0, 0.0, 0.0, 1.0])
