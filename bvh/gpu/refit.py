@@ -68,9 +68,9 @@ def refit_blocks(
 ) -> None:
     """Twin of refit_blocks.wgsl: corners into blocks, and their boxes (six float bits each)."""
     p = parameters[0]
-    blocks, stride = int(p["blocks"]), int(p["vertex_words"])
+    blocks, first_word, stride = (int(p[n]) for n in ("blocks", "vertex_first", "vertex_words"))
     ids = block_vertices.reshape(-1, 4)[:blocks].astype(np.int64)
-    corners = positions[ids[..., None] * stride + np.arange(3)]  # [b, 4, 3]
+    corners = positions[first_word + ids[..., None] * stride + np.arange(3)]  # [b, 4, 3]
     good = ((corners & 0x7F800000) != 0x7F800000).all(axis=2)
     first = UNIT_WORDS * int(p["base_unit"] + p["leaf_unit"])
     held = words[first : first + UNIT_WORDS * blocks].reshape(-1, UNIT_WORDS)
@@ -130,7 +130,9 @@ def refit_nodes(
         counts[OVERFLOW], counts[PENDING_OVERFLOW] = counts[PENDING_OVERFLOW], 0
 
 
-def make_parameters(plan: RefitPlan, base_bytes: int, vertex_words: int) -> list[NDArray[Any]]:
+def make_parameters(
+    plan: RefitPlan, base_bytes: int, vertex_words: int, vertex_first: int = 0
+) -> list[NDArray[Any]]:
     """One REFIT_PARAMETERS record a dispatch over nodes; the first serves the blocks, too."""
     top = plan.top_height
     records = []
@@ -141,6 +143,7 @@ def make_parameters(plan: RefitPlan, base_bytes: int, vertex_words: int) -> list
         record["blocks"] = plan.blocks
         record["nodes"] = plan.nodes
         record["vertex_words"] = vertex_words
+        record["vertex_first"] = vertex_first
         record["height_first"] = first
         record["height_end"] = first + 1 if first < top else plan.heights
         record["heights"] = plan.heights
@@ -185,10 +188,12 @@ class GpuRefit:
         *,
         base_bytes: int = 0,
         vertex_words: int = 3,
+        vertex_first: int = 0,
     ) -> None:
         self.device = device
         self.plan = plan
         self.vertex_words = vertex_words
+        self.vertex_first = vertex_first
         self.blocks = Stage(
             device, "refit/blocks", "bvh/gpu/shaders/refit_blocks.wgsl", twin=refit_blocks
         )
@@ -213,13 +218,13 @@ class GpuRefit:
         """Where the container starts in its buffer from now on."""
         if base_bytes % BASE_ALIGN_BYTES or base_bytes < 0:
             raise ValueError(f"base {base_bytes} is no multiple of {BASE_ALIGN_BYTES}")
-        records = make_parameters(self.plan, base_bytes, self.vertex_words)
+        records = make_parameters(self.plan, base_bytes, self.vertex_words, self.vertex_first)
         for buffer, record in zip(self._parameters, records, strict=True):
             self.device.write(buffer, record)
 
     def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
         """Within the compute pass `scope`: `words` (the guest bytes) from `positions`, float32
-        x y z every `vertex_words` words."""
+        x y z every `vertex_words` words from `vertex_first` on."""
         resources = {
             **self.resources,
             "words": buffers["words"],

@@ -23,9 +23,9 @@ REFIT_PARAMETERS = Struct(
     Field("height_end", "u32"),
     Field("heights", "u32"),
     Field("own_first", "u32"),  # first box that the one workgroup keeps; none: NO_CHILD
+    Field("vertex_first", "u32"),  # word of vertex 0's position
     Field("pad_0", "u32"),
     Field("pad_1", "u32"),
-    Field("pad_2", "u32"),
 )
 
 

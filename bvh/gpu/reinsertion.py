@@ -127,6 +127,7 @@ class GpuReinsertion:
             **dict.fromkeys(STAGES, sweep),
             **over_all,
             **dict.fromkeys(("choose", "levels", "verdict"), 1),
+            "refit": sweep // 8,  # most levels are short, and there are many
             "search": 4 * sweep,  # of 64 lanes
             "sum": -(-max(capacity - 1, 1) // SUM_TILE),
         }

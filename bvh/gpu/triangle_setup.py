@@ -16,8 +16,12 @@ from bvh.gpu.build_records import REMOVED_DEGENERATE, REMOVED_NONFINITE
 F32 = NDArray[np.float32]
 
 
-def triangle_setup(parameters: NDArray[Any], triangles: F32, triangle_boxes: F32) -> None:
-    """Twin of triangle_setup.wgsl: `triangles` nine float32 each, `triangle_boxes` six."""
+def triangle_setup(
+    parameters: NDArray[Any], triangles: F32, triangle_boxes: F32, state: NDArray[Any]
+) -> None:
+    """Twin of triangle_setup.wgsl: `triangles` nine float32 each, `triangle_boxes` six
+    (zeros without a sign). Clears `state` for this build."""
+    state[:] = 0
     count = int(parameters["count"][0])
     corners = triangles[: 9 * count].reshape(count, 3, 3)
     exponent = corners.view(np.uint32) >> np.uint32(23) & np.uint32(0xFF)
@@ -34,6 +38,7 @@ def triangle_setup(parameters: NDArray[Any], triangles: F32, triangle_boxes: F32
     out = triangle_boxes[: 6 * count].reshape(count, 2, 3)
     out[:, 0] = corners.min(axis=1)
     out[:, 1] = corners.max(axis=1)
+    out[out == 0] = 0
     for removed, reason in (
         (degenerate & finite, REMOVED_DEGENERATE),
         (~finite, REMOVED_NONFINITE),

@@ -17,6 +17,7 @@ from treeline.cli.doctor import doctor
 from treeline.cli.example import triangle
 from treeline.cli.fuzz import fuzz
 from treeline.cli.inspect import inspect
+from treeline.cli.kdtree import kdtree
 from treeline.cli.rays import rays
 from treeline.cli.render import render
 from treeline.cli.replay import replay
@@ -48,6 +49,7 @@ for name, function in {
     app.command(name)(function)
 bench.command("trace")(trace)
 bench.command("fuzz")(fuzz)
+bench.command("kdtree")(kdtree)
 example.command("triangle")(triangle)
 app.add_typer(bench, name="bench")
 app.add_typer(example, name="example")

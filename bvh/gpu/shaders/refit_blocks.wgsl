@@ -11,7 +11,7 @@
 @group(0) @binding(5) var<storage, read_write> counts: array<atomic<u32>, 4>;
 
 fn position(vertex: u32) -> vec3u {
-    let at = vertex * parameters.vertex_words;
+    let at = parameters.vertex_first + vertex * parameters.vertex_words;
     return vec3u(positions[at], positions[at + 1u], positions[at + 2u]);
 }
 

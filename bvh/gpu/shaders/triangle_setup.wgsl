@@ -1,11 +1,13 @@
 // A triangle's box, or an inverted one that says why it is left out: see bvh/gpu/triangle_setup.py.
 
 #import bvh.gpu.build_records
+#import bvh.gpu.pair_records
 #import "bvh/gpu/shaders/box.wgsl"
 
-@group(0) @binding(0) var<uniform> parameters: BuildParameters;
+@group(0) @binding(0) var<uniform> parameters: PairParameters;
 @group(0) @binding(1) var<storage, read> triangles: array<f32>;
 @group(0) @binding(2) var<storage, read_write> triangle_boxes: array<vec2f>;
+@group(0) @binding(3) var<storage, read_write> state: array<BuildState>;
 
 fn corner(triangle: u32, vertex: u32) -> vec3f {
     let at = 9u * triangle + 3u * vertex;
@@ -14,6 +16,12 @@ fn corner(triangle: u32, vertex: u32) -> vec3f {
 
 fn exponents(v: vec3f) -> vec3u {
     return bitcast<vec3u>(v) >> vec3u(23u) & vec3u(0xffu);
+}
+
+// Zeros get a positive sign, which a minimum or maximum need not keep.
+fn unsigned_zero(v: vec3f) -> vec3f {
+    let bits = bitcast<vec3u>(v);
+    return bitcast<vec3f>(select(bits, vec3u(0u), bits == vec3u(0x80000000u)));
 }
 
 // A product rounded by itself: a driver may fuse it with what follows otherwise.
@@ -28,14 +36,16 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = flat_index(group, groups, lane);
+    // The counts start anew; later dispatches fill them.
+    if (index == 0u) { state[0] = BuildState(); }
     if (index >= parameters.count) { return; }
     let a = corner(index, 0u);
     let b = corner(index, 1u);
     let c = corner(index, 2u);
     let widest = max(max(exponents(a), exponents(b)), exponents(c));
     let largest = max(max(widest.x, widest.y), widest.z);
-    var low = min(min(a, b), c);
-    var high = max(max(a, b), c);
+    var low = unsigned_zero(min(min(a, b), c));
+    var high = unsigned_zero(max(max(a, b), c));
     if (largest == 0xffu) {
         low = vec3f(1.0);
         high = vec3f(-REMOVED_NONFINITE);

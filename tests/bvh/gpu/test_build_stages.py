@@ -11,9 +11,7 @@ from bvh.gpu.lbvh import GpuLbvh
 from bvh.gpu.range_bounds import pyramid_dispatches, pyramid_sizes
 from bvh.gpu.scene_box import tile_count
 from bvh.gpu.tree_paths import ROUNDS
-from bvh.gpu.triangle_setup import triangle_setup
 from bvh.tree import depth_first, tree_levels
-from bvh.triangles import is_degenerate, triangle_bounds
 from engine.gpu.primitives.radix_sort import radix_sort
 from engine.gpu.stage import Stage
 
@@ -24,38 +22,33 @@ CODES = [(10, 0), (21, 0), (9, 4), (18, 8)]
 @pytest.fixture(scope="module")
 def stages(device: Any) -> dict[str, Stage]:
     item = GpuLbvh(device, 1)
-    setup = Stage(
-        device, "triangle_setup", "bvh/gpu/shaders/triangle_setup.wgsl", twin=triangle_setup
-    )
-    return {**item.sorted.stages, **item.stages, "triangle_setup": setup}
+    return {**item.sorted.stages, **item.stages}
 
 
-def _triangles(rng: np.random.Generator, count: int, bad: bool = True) -> np.ndarray:
-    centre = rng.random((count, 1, 3)) * [8, 3, 1] - 2
-    size = 10.0 ** rng.uniform(-4, 0.5, (count, 1, 1))
-    triangles = (centre + size * rng.normal(size=(count, 3, 3))).astype(np.float32)
-    if bad and count > 10:
-        triangles[3::17, 2] = triangles[3::17, 1]  # two equal corners
-        triangles[5::31, 1] = (triangles[5::31, 0] + triangles[5::31, 2]) / 2  # near a line
-        triangles[7::41, 1, 2] = np.nan
-        triangles[8::43, 0, 0] = -np.inf
-    return triangles
+def _boxes(rng: np.random.Generator, count: int, kept: int) -> np.ndarray:
+    """Boxes of many sizes in front, garbage behind those kept."""
+    centre = rng.random((count, 3)) * [8, 3, 1] - 2
+    size = 10.0 ** rng.uniform(-4, 0.5, (count, 1)) * rng.random((count, 3))
+    boxes = np.stack([centre - size, centre + size], axis=1).astype(np.float32)
+    boxes[kept:] = 1e30
+    return boxes
 
 
 def _arrays(
-    rng: np.random.Generator, count: int, code: tuple[int, int], bad: bool = True
+    rng: np.random.Generator, count: int, code: tuple[int, int], kept: int | None = None
 ) -> dict[str, np.ndarray]:
-    """Every buffer of a build, empty but for the parameters and the triangles."""
+    """Every buffer of a build, empty but for parameters, state and boxes."""
+    kept = count if kept is None else kept
     config = LbvhConfig(*code)
     nodes = max(count - 1, 1)
+    state = np.zeros(1, BUILD_STATE.dtype)
+    state["kept"] = kept
     return {
         "parameters": make_parameters(count, *code),
-        "triangles": _triangles(rng, count, bad).reshape(-1),
-        "triangle_boxes": np.zeros(6 * count, np.float32),
-        "boxes": np.zeros(6 * count, np.float32),
+        "boxes": _boxes(rng, count, kept).reshape(-1),
         "sort_count": np.zeros(1, np.uint32),
         "partials": np.zeros(tile_count(count), SCENE_PARTIAL.dtype),
-        "state": np.zeros(1, BUILD_STATE.dtype),
+        "state": state,
         "keys": np.zeros(config.key_words * count, np.uint32),
         "payload": np.zeros(count, np.uint32),
         "children": np.zeros(2 * nodes, np.int32),
@@ -66,16 +59,6 @@ def _arrays(
         "pyramid": np.zeros(6 * sum(pyramid_sizes(count)), np.float32),
         "bounds": np.zeros(6 * nodes, np.float32),
     }
-
-
-def _keep(arrays: dict[str, np.ndarray]) -> int:
-    """The usable triangles' boxes in front, as many as `state` says; garbage behind them."""
-    every = arrays["triangle_boxes"].reshape(-1, 6)
-    kept = every[every[:, 0] <= every[:, 3]]
-    arrays["boxes"][:] = 1e30
-    arrays["boxes"][: kept.size] = kept.reshape(-1)
-    arrays["state"]["kept"] = len(kept)
-    return len(kept)
 
 
 def _same(device: Any, stage: Stage, arrays: Any, groups: int, outputs: str) -> None:
@@ -103,9 +86,8 @@ def _same(device: Any, stage: Stage, arrays: Any, groups: int, outputs: str) -> 
 def test_stages_equal_their_twins(
     device: Any, stages: Any, rng: Any, count: int, code: tuple[int, int]
 ) -> None:
-    arrays = _arrays(rng, count, code)
-    _same(device, stages["triangle_setup"], arrays, group_count(count), "triangle_boxes")
-    count = _keep(arrays)
+    arrays = _arrays(rng, count, code, kept=count - count // 5)
+    count -= count // 5
     groups = group_count(len(arrays["payload"]))
     _same(device, stages["scene_box"], arrays, tile_count(len(arrays["payload"])), "partials")
     _same(device, stages["grid"], arrays, 1, "state sort_count")
@@ -130,10 +112,8 @@ def test_stages_equal_their_twins(
 
 def _hierarchy(stages: Any, rng: np.random.Generator, max_depth: int, attempts: int) -> Any:
     """Buffers of 3000 boxes after that many attempts of the twins."""
-    arrays = _arrays(rng, 3000, (18, 8), bad=False)
+    arrays = _arrays(rng, 3000, (18, 8))
     arrays["parameters"]["max_depth"] = max_depth
-    stages["triangle_setup"].run_cpu(arrays)
-    assert _keep(arrays) == 3000
     for name in ("scene_box", "grid", "morton"):
         stages[name].run_cpu(arrays)
     keys, arrays["payload"] = radix_sort(arrays["keys"].reshape(-1, 2), arrays["payload"])
@@ -180,38 +160,11 @@ def test_second_attempts_equal_their_twins(
     assert (arrays["deepest"][1] > 0) == again
 
 
-def test_set_up_removes_what_the_host_removes(device: Any, stages: Any, rng: Any) -> None:
-    arrays = _arrays(rng, 20_000, (21, 0))
-    _same(device, stages["triangle_setup"], arrays, group_count(20_000), "triangle_boxes")
-    triangles = arrays["triangles"].reshape(-1, 3, 3)
-    boxes = arrays["triangle_boxes"].reshape(-1, 2, 3)
-    finite = np.isfinite(triangles).all(axis=(1, 2))
-    degenerate = is_degenerate(triangles) & finite
-    assert degenerate.sum() > 1000 and (~finite).sum() > 800
-    assert (boxes[~finite, 1, 0] == -2).all() and (boxes[degenerate, 1, 0] == -1).all()
-    kept = finite & ~degenerate
-    assert (boxes[kept] == triangle_bounds(triangles[kept])).all()
-
-
-@pytest.mark.parametrize("scale", [1e-25, 1e-12, 1e12, 1e30])
-def test_degenerate_at_any_scale(device: Any, stages: Any, rng: Any, scale: float) -> None:
-    """A small triangle is no degenerate one, though products of its edges would underflow."""
-    arrays = _arrays(rng, 500, (21, 0), bad=False)
-    triangles = arrays["triangles"].reshape(-1, 3, 3)
-    triangles *= np.float32(scale)
-    triangles[::5, 2] = triangles[::5, 0]
-    _same(device, stages["triangle_setup"], arrays, group_count(500), "triangle_boxes")
-    boxes = arrays["triangle_boxes"].reshape(-1, 2, 3)
-    removed = boxes[:, 1, 0] < boxes[:, 0, 0]
-    assert (np.flatnonzero(removed) == np.arange(0, 500, 5)).all()
-
-
 def test_codes_follow_the_grid(device: Any, stages: Any) -> None:
     """Corners of a cube, by hand: x is the highest bit; the grid ends at the last centroid."""
     corners = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], np.float32)
     arrays = _arrays(np.random.default_rng(1), 8, (10, 0))
     arrays["boxes"] = np.stack([corners, corners], axis=1).reshape(-1)
-    arrays["state"]["kept"] = 8
     for name, groups, outputs in (
         ("scene_box", 1, "partials"),
         ("grid", 1, "state sort_count"),
@@ -228,7 +181,6 @@ def test_size_bits_part_large_boxes(device: Any, stages: Any, rng: Any) -> None:
     arrays = _arrays(rng, 64, (9, 4))
     size = np.where(np.arange(64) % 2, 0.9, 1e-3)[:, None].astype(np.float32)
     arrays["boxes"] = np.stack([low - size / 2, low + size / 2], axis=1).reshape(-1)
-    arrays["state"]["kept"] = 64
     _same(device, stages["scene_box"], arrays, 1, "partials")
     _same(device, stages["grid"], arrays, 1, "state sort_count")
     _same(device, stages["morton"], arrays, 1, "keys payload")
@@ -238,7 +190,7 @@ def test_size_bits_part_large_boxes(device: Any, stages: Any, rng: Any) -> None:
 
 def test_an_empty_scene_has_an_empty_box(device: Any, stages: Any) -> None:
     """Nothing kept of 300 triangles: no code is made, whatever lies in `boxes`."""
-    arrays = _arrays(np.random.default_rng(1), 300, (18, 8), bad=False)
+    arrays = _arrays(np.random.default_rng(1), 300, (18, 8), kept=0)
     arrays["keys"][:] = 7
     _same(device, stages["scene_box"], arrays, 1, "partials")
     _same(device, stages["grid"], arrays, 1, "state sort_count")

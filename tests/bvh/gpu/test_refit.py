@@ -48,15 +48,23 @@ def _plan(blas: Blas, triangles: np.ndarray) -> RefitPlan:
 
 
 def _on_gpu(
-    device: Any, plan: RefitPlan, words: np.ndarray, *frames: np.ndarray, stride: int = 3
+    device: Any,
+    plan: RefitPlan,
+    words: np.ndarray,
+    *frames: np.ndarray,
+    stride: int = 3,
+    skip: int = 0,
 ) -> SimpleNamespace:
     """The frames' positions in turn, in one submission each; guards on both sides of the BLAS."""
     guard = np.arange(192, dtype=np.uint32)
     buffer = device.upload("words", np.concatenate([guard, words, guard]))
-    stage = GpuRefit(device, plan, base_bytes=4 * len(guard), vertex_words=stride)
+    stage = GpuRefit(
+        device, plan, base_bytes=4 * len(guard), vertex_words=stride, vertex_first=skip
+    )
     for positions in frames:
         spread = np.full((len(positions), stride), np.nan, np.float32)
         spread[:, :3] = positions
+        spread = np.concatenate([np.full(skip, np.nan, np.float32), spread.reshape(-1)])
         vertices = device.upload("positions", spread)
         encoder = device.wgpu.create_command_encoder()
         scope = encoder.begin_compute_pass()
@@ -122,7 +130,8 @@ def test_vertices_inside_larger_records(device: Any, rng: Any) -> None:
     positions, triangles = _sheet(rng, 300)
     blas = _build(positions, triangles)
     plan = _plan(blas, triangles)
-    assert (_on_gpu(device, plan, blas.words, positions, stride=8).words == blas.words).all()
+    got = _on_gpu(device, plan, blas.words, positions, stride=8, skip=21)
+    assert (got.words == blas.words).all()
 
 
 @pytest.mark.parametrize("nodes", ["fp16", "fp32"])
