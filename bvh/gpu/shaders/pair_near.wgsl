@@ -1,0 +1,130 @@
+// Pairs among the 256 triangles of a tile: see bvh/gpu/pairing.py.
+
+#import bvh.gpu.build_records
+#import bvh.gpu.pair_records
+#import "bvh/gpu/shaders/box.wgsl"
+#import "bvh/gpu/shaders/edge.wgsl"
+
+@group(0) @binding(0) var<uniform> parameters: PairParameters;
+@group(0) @binding(1) var<storage, read> triangles: array<u32>;
+@group(0) @binding(2) var<storage, read> triangle_ids: array<vec2u>;
+@group(0) @binding(3) var<storage, read> triangle_boxes: array<vec2f>;
+@group(0) @binding(4) var<storage, read_write> mates: array<u32>;
+@group(0) @binding(5) var<storage, read_write> starts: array<u32>;
+
+const SLOTS = 1024u; // for at most 768 edges
+const ROUNDS = 4u;
+
+var<workgroup> edge_keys: array<atomic<u32>, 1024>; // 0: free
+var<workgroup> lowest: array<atomic<u32>, 2048>; // half-edge of each direction
+var<workgroup> choices: array<u32, 256>; // half-edge that a triangle would pair over
+var<workgroup> open: array<u32, 256>; // 1 while it has no partner
+
+fn vertex(triangle: u32, corner: u32) -> vec3u {
+    let at = 9u * triangle + 3u * (corner % 3u);
+    return vec3u(triangles[at], triangles[at + 1u], triangles[at + 2u]);
+}
+
+fn box_of(triangle: u32) -> Box {
+    let at = 3u * triangle;
+    return make_box(triangle_boxes[at], triangle_boxes[at + 1u], triangle_boxes[at + 2u]);
+}
+
+// Which slot a key gets depends on who comes first, what the slot says of the key does not.
+fn slot_of(key: u32) -> u32 {
+    var slot = key % SLOTS;
+    loop {
+        let found = atomicCompareExchangeWeak(&edge_keys[slot], 0u, key);
+        if (found.exchanged || found.old_value == key) { break; }
+        if (found.old_value != 0u) { slot = (slot + 1u) % SLOTS; }
+    }
+    return slot;
+}
+
+// Rank of the pair of triangles over half-edges `a` and `b`; NONE where they may not be one.
+fn rank_pair(a: u32, b: u32) -> u32 {
+    let s = a / 3u;
+    let t = b / 3u;
+    let i = a % 3u;
+    let j = b % 3u;
+    if (s == t || triangle_ids[s].x != triangle_ids[t].x) { return NONE; }
+    if (any(vertex(s, i + 1u) != vertex(t, j + 2u))) { return NONE; }
+    if (any(vertex(s, i + 2u) != vertex(t, j + 1u))) { return NONE; }
+    let steps = waste(box_of(s), box_of(t), parameters.zero);
+    if (steps == NONE) { return NONE; }
+    return candidate_rank(steps, a, b);
+}
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = flat_index(group, groups, 0u);
+    let triangle = first + lane;
+    for (var i = lane; i < SLOTS; i += 256u) {
+        atomicStore(&edge_keys[i], 0u);
+        atomicStore(&lowest[2u * i], NONE);
+        atomicStore(&lowest[2u * i + 1u], NONE);
+    }
+    let given = triangle < parameters.count;
+    var usable = false;
+    if (given) { usable = triangle_boxes[3u * triangle].x <= triangle_boxes[3u * triangle + 1u].y; }
+    let pairing = usable && parameters.leaf > 1u;
+    workgroupBarrier();
+    var own: array<u32, 3>;
+    if (pairing) {
+        var hash: array<u32, 3>;
+        for (var c = 0u; c < 3u; c += 1u) { hash[c] = hash_vertex(vertex(triangle, c)); }
+        for (var c = 0u; c < 3u; c += 1u) {
+            let start = hash[(c + 1u) % 3u];
+            let end = hash[(c + 2u) % 3u];
+            own[c] = 2u * slot_of(edge_key(start, end)) + select(0u, 1u, start > end);
+            atomicMin(&lowest[own[c]], 3u * triangle + c);
+        }
+    }
+    workgroupBarrier();
+    var partner = array<u32, 3>(NONE, NONE, NONE);
+    var rank = array<u32, 3>(NONE, NONE, NONE);
+    if (pairing) {
+        for (var c = 0u; c < 3u; c += 1u) {
+            let mine = 3u * triangle + c;
+            let other = atomicLoad(&lowest[own[c] ^ 1u]);
+            if (other != NONE && atomicLoad(&lowest[own[c]]) == mine) {
+                partner[c] = other;
+                rank[c] = rank_pair(mine, other);
+            }
+        }
+    }
+    var mate = select(REMOVED, NONE, usable);
+    open[lane] = 1u;
+    workgroupBarrier();
+    for (var round = 0u; round < ROUNDS; round += 1u) {
+        var best = NONE;
+        var choice = NONE;
+        var target_edge = NONE;
+        if (mate == NONE) {
+            for (var c = 0u; c < 3u; c += 1u) {
+                if (rank[c] < best && open[partner[c] / 3u - first] == 1u) {
+                    best = rank[c];
+                    choice = 3u * triangle + c;
+                    target_edge = partner[c];
+                }
+            }
+        }
+        choices[lane] = choice;
+        workgroupBarrier();
+        if (choice != NONE && choices[target_edge / 3u - first] == target_edge) {
+            mate = (choice % 3u) << CORNER_SHIFT | target_edge / 3u;
+            open[lane] = 0u;
+        }
+        workgroupBarrier();
+    }
+    if (given) {
+        mates[triangle] = mate;
+        // A block stands where its first triangle does.
+        let second = mate < REMOVED && (mate & ((1u << CORNER_SHIFT) - 1u)) < triangle;
+        starts[triangle] = select(1u, 0u, mate == REMOVED || second);
+    }
+}
