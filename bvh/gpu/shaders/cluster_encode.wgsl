@@ -1,0 +1,248 @@
+// Guest bytes of finished trees: see bvh/gpu/cluster_encode.py.
+
+#import bvh.layout
+#import bvh.gpu.cluster_records
+#import "bvh/gpu/shaders/box.wgsl"
+#import "bvh/gpu/shaders/half_bounds.wgsl"
+#import "bvh/gpu/shaders/cluster_node.wgsl"
+
+@group(0) @binding(0) var<uniform> parameters: ClusterParameters;
+@group(0) @binding(1) var<storage, read> segments: array<ClusterSegment>;
+@group(0) @binding(2) var<storage, read> trees: array<ClusterTree>;
+@group(0) @binding(3) var<storage, read> nodes: array<ClusterNode>;
+@group(0) @binding(4) var<storage, read> leaf_parents: array<u32>;
+@group(0) @binding(5) var<storage, read> boxes: array<vec2f>;
+@group(0) @binding(6) var<storage, read> leaves: array<u32>;
+@group(0) @binding(7) var<storage, read_write> words: array<u32>;
+@group(0) @binding(8) var<storage, read_write> parents: array<u32>;
+
+// Everything about a container that its parts need.
+struct Container {
+    base: u32, // unit in the scene buffer
+    root: u32,
+    leaf_unit: u32, // from the base
+    size: u32, // units
+}
+
+struct Place {
+    wide: bool,
+    unit: u32, // from the base
+    leaf: u32, // rank of the first leaf below
+}
+
+const ROOT_UNIT = HEADER_BYTES / UNIT_BYTES;
+
+fn node_size(node: u32, root: u32) -> u32 {
+    return select(2u, 1u, (nodes[node].shares & HALF) != 0u && node != root);
+}
+
+fn container(tree: u32, root: u32) -> Container {
+    let first = nodes[root].units.x + 2u - select(2u, 1u, (nodes[root].shares & HALF) != 0u);
+    let leaf_unit = ROOT_UNIT + first;
+    let size = leaf_unit + parameters.leaf_units * nodes[root].leaves;
+    return Container(trees[tree].base_unit, root, leaf_unit, size);
+}
+
+fn leaves_of(child: i32) -> u32 {
+    if (child < 0) { return select(1u, 0u, child == EMPTY_CHILD); }
+    return nodes[child].leaves;
+}
+
+fn units_of(child: i32, width: u32) -> u32 {
+    if (child < 0) { return 0u; }
+    return nodes[child].units[width - 1u];
+}
+
+// To the root by parents, noting the turns, and back down by what each node gives its children.
+fn place_of(node: u32, root: u32) -> Place {
+    var turns = vec2u(0u);
+    var steps = 0u;
+    var at = node;
+    while (at != root && steps < 64u) {
+        let above = nodes[at].parent;
+        if (nodes[above].right == i32(at)) { turns[steps / 32u] |= 1u << (steps & 31u); }
+        at = above;
+        steps += 1u;
+    }
+    var place = Place(true, ROOT_UNIT, 0u);
+    var width = 1u;
+    for (var step = steps; step > 0u; step -= 1u) {
+        let shares = nodes[at].shares;
+        var left_width = share_of(shares, 4u);
+        var right_width = 4u - left_width;
+        if (width > 1u && share_of(shares, width) > 0u) {
+            left_width = share_of(shares, width);
+            right_width = width - left_width;
+        } else {
+            place.unit += node_size(at, root);
+            if ((shares & NARROW) != 0u) {
+                left_width = 1u;
+                right_width = 1u;
+            }
+        }
+        let left = nodes[at].left;
+        let turn = step - 1u;
+        if ((turns[turn / 32u] >> (turn & 31u) & 1u) == 1u) {
+            place.unit += units_of(left, left_width);
+            place.leaf += leaves_of(left);
+            at = u32(nodes[at].right);
+            width = right_width;
+        } else {
+            at = u32(left);
+            width = left_width;
+        }
+    }
+    place.wide = width == 1u || share_of(nodes[at].shares, width) == 0u;
+    return place;
+}
+
+fn leaf_rank(leaf: u32, root: u32) -> u32 {
+    var rank = 0u;
+    var child = ~i32(leaf);
+    var at = leaf_parents[leaf];
+    for (var step = 0u; step < 64u; step += 1u) {
+        if (nodes[at].right == child) { rank += leaves_of(nodes[at].left); }
+        if (at == root) { break; }
+        child = i32(at);
+        at = nodes[at].parent;
+    }
+    return rank;
+}
+
+fn leaf_type(leaf: u32) -> u32 {
+    if (parameters.kind == KIND_TLAS) { return NODE_INSTANCE; }
+    let second = leaves[UNIT_WORDS * leaf + TRIANGLE_PRIMITIVE_1_WORD];
+    return select(NODE_TRIANGLE_1, NODE_TRIANGLE_0, second == INVALID_POINTER);
+}
+
+fn write_node(node: u32, place: Place, c: Container) {
+    let size = node_size(node, c.root);
+    let own = place.unit << 3u | select(NODE_BOX_FP32, NODE_BOX_FP16, size == 1u);
+    let slots = slots_of(nodes[node].left, nodes[node].right, nodes[node].shares);
+    let at = UNIT_WORDS * (c.base + place.unit);
+    var unit = place.unit + size;
+    var rank = place.leaf;
+    for (var k = 0u; k < 4u; k += 1u) {
+        let child = slots[k];
+        var pointer = INVALID_POINTER;
+        if (child >= 0) {
+            pointer = unit << 3u | select(NODE_BOX_FP32, NODE_BOX_FP16,
+                node_size(u32(child), c.root) == 1u);
+            parents[c.base + unit] = own;
+            unit += nodes[child].units.x;
+        } else if (child != EMPTY_CHILD) {
+            let leaf_at = c.leaf_unit + parameters.leaf_units * rank;
+            pointer = leaf_at << 3u | leaf_type(u32(~child));
+            parents[c.base + leaf_at] = own;
+        }
+        rank += leaves_of(child);
+        words[at + k] = pointer;
+        var box: Box;
+        if (child != EMPTY_CHILD) { box = box_of(child); }
+        if (size == 2u) {
+            let to = at + BOX_BOUNDS_WORD + BOX_FP32_CHILD_WORDS * k;
+            for (var axis = 0u; axis < 3u; axis += 1u) {
+                let low = bitcast<u32>(box.low[axis]);
+                let high = bitcast<u32>(box.high[axis]);
+                words[to + axis] = select(low, EMPTY_BOUND_FP32, child == EMPTY_CHILD);
+                words[to + 3u + axis] = select(high, EMPTY_BOUND_FP32, child == EMPTY_CHILD);
+            }
+            words[at + BOX_FP32_TAIL_WORD + k] = 0u;
+        } else {
+            let to = at + BOX_BOUNDS_WORD + BOX_FP16_CHILD_WORDS * k;
+            var packed = vec3u(EMPTY_BOUND_FP16);
+            if (child != EMPTY_CHILD) {
+                packed = vec3u(half_down(box.low.x) | half_down(box.low.y) << 16u,
+                    half_down(box.low.z) | half_up(box.high.x) << 16u,
+                    half_up(box.high.y) | half_up(box.high.z) << 16u);
+            }
+            words[to] = packed.x;
+            words[to + 1u] = packed.y;
+            words[to + 2u] = packed.z;
+        }
+    }
+    if (node == c.root) { parents[c.base + place.unit] = INVALID_POINTER; }
+    if (size == 2u) { parents[c.base + place.unit + 1u] = INVALID_POINTER; }
+}
+
+fn write_header(tree: u32, c: Container) {
+    let at = UNIT_WORDS * c.base;
+    let count = nodes[c.root].counts.x;
+    let half_count = 2u * count + ROOT_UNIT - c.leaf_unit;
+    let found = nodes[c.root].leaves;
+    let empty = found == 0u;
+    words[at] = MAGIC;
+    words[at + 1u] = VERSION;
+    words[at + 2u] = parameters.kind;
+    words[at + 3u] = ROOT_POINTER;
+    words[at + 4u] = c.size;
+    words[at + 5u] = c.leaf_unit;
+    words[at + 6u] = count - half_count;
+    words[at + 7u] = half_count;
+    words[at + 8u] = found;
+    words[at + 9u] = select(trees[tree].primitives, found, parameters.kind == KIND_TLAS);
+    words[at + 10u] = trees[tree].geometries;
+    words[at + 11u] = nodes[c.root].depth & 0xffu;
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        let low = bitcast<u32>(nodes[c.root].low[axis]);
+        let high = bitcast<u32>(nodes[c.root].high[axis]);
+        words[at + 12u + axis] = select(low, EMPTY_BOUND_FP32, empty);
+        words[at + 15u + axis] = select(high, EMPTY_BOUND_FP32, empty);
+    }
+    words[at + 18u] = 0u;
+    words[at + 19u] = 0u;
+    words[at + 20u] = c.base >> 2u; // 256 bytes
+    words[at + 21u] = DESCRIPTOR_WORD_1;
+    words[at + 22u] = c.size - 1u;
+    words[at + 23u] = DESCRIPTOR_WORD_3;
+    for (var k = 24u; k < 32u; k += 1u) { words[at + k] = 0u; }
+    parents[c.base] = INVALID_POINTER;
+    parents[c.base + 1u] = INVALID_POINTER;
+    let aligned = (c.size + parameters.align_units - 1u) / parameters.align_units;
+    for (var unit = c.size; unit < aligned * parameters.align_units; unit += 1u) {
+        for (var k = 0u; k < UNIT_WORDS; k += 1u) {
+            words[UNIT_WORDS * (c.base + unit) + k] = 0u;
+        }
+        parents[c.base + unit] = INVALID_POINTER;
+    }
+}
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let number = group.y * groups.x + group.x;
+    let segment = number / parameters.parts;
+    let begin = (number % parameters.parts) * 256u + lane;
+    let one_tree = parameters.kind == KIND_TLAS;
+    if (segment >= parameters.segments + parameters.top) { return; }
+    var tree = segment;
+    var root_segment = segment;
+    if (one_tree) {
+        tree = 0u;
+        root_segment = parameters.top * parameters.segments;
+    }
+    let c = container(tree, segments[root_segment].root);
+    let aligned = (c.size + parameters.align_units - 1u) / parameters.align_units;
+    if (c.base + aligned * parameters.align_units > trees[tree].limit_unit) { return; }
+    let base = segments[segment].first + segment;
+    let created = segments[segment].created;
+    let first = segments[segment].first;
+    let count = select(segments[segment].count, 0u, segment == parameters.segments);
+    for (var i = begin; i < max(created, count); i += 256u * parameters.parts) {
+        if (i < created) {
+            let place = place_of(base + i, c.root);
+            if (place.wide) { write_node(base + i, place, c); }
+        }
+        if (i < count) {
+            let leaf_at = c.leaf_unit + parameters.leaf_units * leaf_rank(first + i, c.root);
+            let size = UNIT_WORDS * parameters.leaf_units;
+            let to = UNIT_WORDS * (c.base + leaf_at);
+            for (var k = 0u; k < size; k += 1u) { words[to + k] = leaves[size * (first + i) + k]; }
+            if (parameters.leaf_units == 2u) { parents[c.base + leaf_at + 1u] = INVALID_POINTER; }
+        }
+    }
+    if (begin == 0u && segment == root_segment) { write_header(tree, c); }
+}
