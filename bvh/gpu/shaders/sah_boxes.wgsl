@@ -23,27 +23,30 @@ fn join(a: OrderedBox, b: OrderedBox) -> OrderedBox {
     return OrderedBox(min(a.low, b.low), max(a.high, b.high));
 }
 
-// A value that the driver cannot see through, so that products and sums stay apart.
+// Values that the driver cannot see through, so that products and sums stay as they are written.
 fn rounded(value: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(value) ^ parameters.zero);
 }
 
-// An eighth of min + max. Products by powers of two are exact, so that it may be fused.
+fn rounded_3(value: vec3f) -> vec3f {
+    return bitcast<vec3f>(bitcast<vec3u>(value) ^ vec3u(parameters.zero));
+}
+
+// An eighth of min + max. A driver that put the factor outside could overflow.
 fn centre_of(box: OrderedBox) -> vec3f {
-    let sum = value_of(box.low) * 0.125 + value_of(box.high) * 0.125;
-    return bitcast<vec3f>(bitcast<vec3u>(sum) ^ vec3u(parameters.zero));
+    return rounded_3(rounded_3(value_of(box.low) * 0.125) + value_of(box.high) * 0.125);
 }
 
 // Power of two that takes the longest side into [1, 2); 0 for a box without sides.
 fn area_scale(box: OrderedBox) -> f32 {
-    let side = value_of(box.high) * 0.25 - value_of(box.low) * 0.25;
+    let side = value_of(box.high) * 0.25 - rounded_3(value_of(box.low) * 0.25);
     let exponent = bitcast<u32>(max(max(side.x, side.y), side.z)) >> 23u & 0xffu;
     if (exponent == 0u) { return 0.0; }
     return bitcast<f32>(u32(max(252i - i32(exponent), 1i)) << 23u);
 }
 
 fn scaled_area(box: OrderedBox, scale: f32) -> f32 {
-    let side = value_of(box.high) * scale - value_of(box.low) * scale;
+    let side = value_of(box.high) * scale - rounded_3(value_of(box.low) * scale);
     let two = rounded(rounded(side.x * side.y) + rounded(side.y * side.z));
     return two + rounded(side.z * side.x);
 }

@@ -16,11 +16,11 @@
 const LANES = 256u;
 const UNUSED = 0xffffffffu;
 
-// By lane: its box; its primitive and, of the node it is in now, first lane | count << 8 |
-// depth << 16, and the id.
-var<workgroup> lows: array<vec3u, LANES>;
-var<workgroup> highs: array<vec3u, LANES>;
-var<workgroup> owner: array<vec3u, LANES>;
+// By lane: min x y z, max x; max y z, primitive, and of its node now first lane | count << 8 |
+// depth << 16; centre (as bits) and its node's id.
+var<workgroup> places_a: array<vec4u, LANES>;
+var<workgroup> places_b: array<vec4u, LANES>;
+var<workgroup> places_c: array<vec4u, LANES>;
 var<workgroup> least_cost: array<atomic<u32>, LANES>; // by a node's first lane
 var<workgroup> least_key: array<atomic<u32>, LANES>;
 var<workgroup> marks: array<atomic<u32>, 8>; // a bit a lane
@@ -43,7 +43,12 @@ fn before(a: f32, at: u32, b: f32, bt: u32) -> bool {
 }
 
 fn box_at(lane: u32) -> OrderedBox {
-    return OrderedBox(lows[lane], highs[lane]);
+    let a = places_a[lane];
+    return OrderedBox(a.xyz, vec3u(a.w, places_b[lane].xy));
+}
+
+fn centre_at(lane: u32) -> vec3f {
+    return bitcast<vec3f>(places_c[lane].xyz);
 }
 
 fn load_places(base: u32, lane: u32) {
@@ -52,7 +57,8 @@ fn load_places(base: u32, lane: u32) {
     workgroupBarrier();
     var head = SahHead(0u, 0u, 0u);
     if (lane < SWEEP && base + lane < kept) { head = heads[base + lane]; }
-    owner[lane] = vec3u(0u, lane | head.count << 8u | head.depth << 16u, head.id);
+    places_b[lane].w = lane | head.count << 8u | head.depth << 16u;
+    places_c[lane].w = head.id;
     if (head.count > 0u) { atomicOr(&marks[lane / 32u], 1u << (lane % 32u)); }
     workgroupBarrier();
     // The last head at or before this lane.
@@ -62,30 +68,35 @@ fn load_places(base: u32, lane: u32) {
         if (w == lane / 32u) { bits &= 0xffffffffu >> (31u - lane % 32u); }
         if (bits != 0u) { first = 32u * w + firstLeadingBit(bits); }
     }
-    var mine = vec3u(0u);
+    var node = 0u;
+    var id = 0u;
     if (first != UNUSED) {
-        let node = owner[first];
-        if (lane - first < (node.y >> 8u & 0xffu)) { mine = node; }
+        let found = places_b[first].w;
+        if (lane - first < (found >> 8u & 0xffu)) {
+            node = found;
+            id = places_c[first].w;
+        }
     }
     workgroupBarrier();
-    if ((mine.y >> 8u) != 0u) {
-        let at = 2u * (base + lane);
-        // The root is in the first buffer, its children in the other, and so on.
-        let odd = (mine.y >> 16u & 1u) == 1u;
-        var a: vec4u;
-        var b: vec4u;
-        if (odd) {
-            a = work[at];
-            b = work[at + 1u];
-        } else {
-            a = other_work[at];
-            b = other_work[at + 1u];
-        }
-        lows[lane] = a.xyz;
-        highs[lane] = vec3u(a.w, b.xy);
-        mine.x = b.z;
+    if (node == 0u) {
+        places_b[lane].w = 0u;
+        return;
     }
-    owner[lane] = mine;
+    let at = 2u * (base + lane);
+    var a: vec4u;
+    var b: vec4u;
+    // The root is in the first buffer, its children in the other, and so on.
+    if ((node >> 16u & 1u) == 1u) {
+        a = work[at];
+        b = work[at + 1u];
+    } else {
+        a = other_work[at];
+        b = other_work[at + 1u];
+    }
+    places_a[lane] = a;
+    places_b[lane] = vec4u(b.xyz, node);
+    let centre = centre_of(OrderedBox(a.xyz, vec3u(a.w, b.xy)));
+    places_c[lane] = vec4u(bitcast<vec3u>(centre), id);
 }
 
 @compute @workgroup_size(256)
@@ -104,17 +115,18 @@ fn main(
         atomicStore(&least_cost[lane], UNUSED);
         atomicStore(&least_key[lane], UNUSED);
         workgroupBarrier();
-        let mine = owner[lane];
-        let first = mine.y & 0xffu;
-        let count = mine.y >> 8u & 0xffu;
-        let depth = mine.y >> 16u;
+        let mine_a = places_a[lane];
+        let mine_b = places_b[lane];
+        let mine_c = places_c[lane];
+        let first = mine_b.w & 0xffu;
+        let count = mine_b.w >> 8u & 0xffu;
+        let depth = mine_b.w >> 16u;
         let live = count > 1u;
         if (live) { open = 1u; }
         if (workgroupUniformLoad(&open) == 0u) { break; }
 
         // The cheapest cut right after this lane's primitive, over the three axes.
-        let box = box_at(lane);
-        let centre = centre_of(box);
+        let centre = bitcast<vec3f>(mine_c.xyz);
         var whole = no_box();
         var cost = UNUSED;
         var key = UNUSED;
@@ -128,7 +140,7 @@ fn main(
             var lefts = vec3u(0u);
             for (var other = first; other < first + count; other += 1u) {
                 let box = box_at(other);
-                let place = centre_of(box);
+                let place = centre_at(other);
                 if (before(place.x, other, centre.x, lane)) {
                     left_x = join(left_x, box);
                     lefts.x += 1u;
@@ -179,23 +191,24 @@ fn main(
             let best = atomicLoad(&least_key[first]);
             let axis = best >> 8u & 3u;
             let last = first + (best & 0xffu);
-            left = before(centre[axis], lane, centre_of(box_at(last))[axis], last);
+            left = before(centre[axis], lane, centre_at(last)[axis], last);
             if (left) { atomicOr(&marks[lane / 32u], 1u << (lane % 32u)); }
         }
         workgroupBarrier();
         if (live) {
-            let id = mine.z;
+            let id = mine_c.w;
             let lefts = marks_between(first, first + count);
             let rank = marks_between(first, lane);
             let rights = count - lefts;
             let to = select(first + lefts + (lane - first - rank), first + rank, left);
-            lows[to] = box.low;
-            highs[to] = box.high;
             let child_first = select(first + lefts, first, left);
             let child_count = select(rights, lefts, left);
             let child_id = select(id + lefts, id + 1u, left);
-            owner[to] = vec3u(mine.x, child_first | child_count << 8u | (depth + 1u) << 16u, child_id);
-            if (child_count == 1u) { children[2u * id + select(1u, 0u, left)] = ~i32(mine.x); }
+            let node = child_first | child_count << 8u | (depth + 1u) << 16u;
+            places_a[to] = mine_a;
+            places_b[to] = vec4u(mine_b.xyz, node);
+            places_c[to] = vec4u(mine_c.xyz, child_id);
+            if (child_count == 1u) { children[2u * id + select(1u, 0u, left)] = ~i32(mine_b.z); }
             if (lane == first) {
                 if (lefts > 1u) { children[2u * id] = i32(id + 1u); }
                 if (rights > 1u) { children[2u * id + 1u] = i32(id + lefts); }
