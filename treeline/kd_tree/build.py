@@ -8,7 +8,8 @@ is least among 31 evenly spaced planes an axis; it becomes a leaf where no plane
 Ci * n, the number of its triangles. A triangle goes to every side that its box, clipped to the
 node, touches, so one that crosses a plane is named twice. Source: MacDonald and Booth 1990; Wald
 and Havran 2006, "On building fast kd-trees for ray tracing, and on doing that in O(N log N)"
-(costs, the bonus for empty sides); the depth limit 8 + 1.3 log2 n is Havran's.
+(costs, the bonus for empty sides); the depth limit 8 + 1.3 log2 n is Havran's. Boxes are clipped,
+triangles are not (no "perfect splits"): leaves name more triangles than the best builders' do.
 """
 
 from dataclasses import dataclass
