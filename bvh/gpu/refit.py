@@ -8,8 +8,8 @@ memory. The header's bounds follow; pointers, formats, ids, flags and parent lin
 positions that did not change give the bytes that were there.
 
 A block with a NaN or infinite corner is counted, and those of its triangles that use the corner
-become a miss: the corner moves onto another one of the block (onto the block's last place where
-none is finite), so that every box stays finite and around what can be hit. A bound of an FP16
+become a miss: it moves onto V2, which all of them have; where V2 itself is lost, all corners move
+to where it was. So every box stays finite and around what can be hit. A bound of an FP16
 node beyond 65504 is counted and becomes infinite on the outer side: slower, never wrong.
 
 All arithmetic is on integers, so that every adapter and the twins give the same bits.
@@ -25,6 +25,7 @@ from bvh.gpu.refit_records import (
     HALF_NODE,
     HEADER_BOUNDS_WORD,
     NO_CHILD,
+    NO_VERTEX,
     NONFINITE,
     OVERFLOW,
     PENDING_NONFINITE,
@@ -38,6 +39,8 @@ from bvh.layout import (
     BOX_WIDTH,
     EMPTY_BOUND_FP16,
     EMPTY_BOUND_FP32,
+    TRIANGLE_V2_WORD,
+    TRIANGLE_V4_WORD,
     UNIT_BYTES,
     UNIT_WORDS,
     pack_half_bounds,
@@ -69,17 +72,20 @@ def refit_blocks(
     """Twin of refit_blocks.wgsl: corners into blocks, and their boxes (six float bits each)."""
     p = parameters[0]
     blocks, first_word, stride = (int(p[n]) for n in ("blocks", "vertex_first", "vertex_words"))
-    ids = block_vertices.reshape(-1, 4)[:blocks].astype(np.int64)
-    corners = positions[first_word + ids[..., None] * stride + np.arange(3)]  # [b, 4, 3]
+    ids = block_vertices.reshape(-1, 5)[:blocks].astype(np.int64)
+    fan = ids[:, 4] != NO_VERTEX
+    ids[~fan, 4] = ids[~fan, 2]
+    corners = positions[first_word + ids[..., None] * stride + np.arange(3)]  # [b, 5, 3]
     good = ((corners & 0x7F800000) != 0x7F800000).all(axis=2)
+    counts[PENDING_NONFINITE] += (~good.all(axis=1)).sum(dtype=np.uint32)
     first = UNIT_WORDS * int(p["base_unit"] + p["leaf_unit"])
     held = words[first : first + UNIT_WORDS * blocks].reshape(-1, UNIT_WORDS)
-    for block in np.flatnonzero(~good.all(axis=1)):
-        usable = [slot for slot in (1, 2, 0, 3) if good[block, slot]]
-        stand_in = corners[block, usable[0]] if usable else held[block, :3]
-        corners[block, ~good[block]] = stand_in
-        counts[PENDING_NONFINITE] += 1
-    held[:, :12] = corners.reshape(-1, 12)
+    lost = ~good[:, 2]
+    corners[lost] = held[lost, None, TRIANGLE_V2_WORD : TRIANGLE_V2_WORD + 3]
+    apex = np.broadcast_to(corners[:, 2:3], corners.shape)
+    corners = np.where((good | lost[:, None])[..., None], corners, apex)
+    held[:, :TRIANGLE_V4_WORD] = corners[:, :4].reshape(-1, TRIANGLE_V4_WORD)
+    held[fan, TRIANGLE_V4_WORD : TRIANGLE_V4_WORD + 3] = corners[fan, 4]
     keys = ordered(corners)
     box = np.concatenate([keys.min(axis=1), keys.max(axis=1)], axis=1)
     boxes[: 6 * blocks] = ordered(box).view(np.uint32).reshape(-1)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.decode import decode, decode_triangles
-from bvh.gpu.refit_records import HALF_NODE, NO_CHILD, TOP_NODES
+from bvh.gpu.refit_records import HALF_NODE, NO_CHILD, NO_VERTEX, TOP_NODES
 from bvh.header import KIND_BLAS, unpack_header
 from bvh.layout import (
     FLAG_I_MASK,
@@ -21,6 +21,7 @@ from bvh.layout import (
     NODE_BOX_FP16,
     NODE_BOX_FP32,
     NODE_BYTES,
+    NODE_TRIANGLE_0,
     TRIANGLE_FLAGS_WORD,
     TRIANGLE_SLOTS,
     UNIT_BYTES,
@@ -37,12 +38,11 @@ class RefitPlan:
     """The order of a refit. `node_units[i]` is node i's 64-byte unit within the container, with
     HALF_NODE set for an FP16 node; `node_children[i]` are boxes: a block's number, `blocks` plus a
     node's number, or NO_CHILD. Nodes stand by height, the root last; those of height h are
-    `height_starts[h] : height_starts[h + 1]`. `block_vertices[b]` are the vertices that block b's
-    corners V0..V3 came from (V3 repeats V2 where there is one triangle)."""
+    `height_starts[h] : height_starts[h + 1]`. `block_vertices` are this module's."""
 
     leaf_unit: int
     size_units: int
-    block_vertices: U32  # [blocks, 4]
+    block_vertices: U32  # [blocks, 5]
     node_units: U32  # [nodes]
     node_children: U32  # [nodes, 4]
     height_starts: U32  # [heights + 1]
@@ -67,14 +67,15 @@ class RefitPlan:
 
 
 def block_vertices(words: U32, triangles: Sequence[U32], alike: U32 | None = None) -> U32:
-    """[blocks, 4] vertex of each block's corners, from a BLAS container and the vertex indices
-    `[m, 3]` of the triangles of each geometry (rows are the primitives that the blocks name).
+    """[blocks, 5] vertex of each block's corners V0..V4, from a BLAS container and the vertex
+    indices `[m, 3]` of the triangles of each geometry (rows are the primitives that the blocks
+    name). V3 repeats V2 and V4 is NO_VERTEX where the block has no such corner.
 
-    Pairs are made of corners at equal positions. Where the two triangles of a pair name different
+    Blocks are made of corners at equal positions. Where triangles of a block name different
     vertices there, the vertices must move together: `alike[v]` gives vertices that do one number
     (without it, only a vertex and itself do). UserError names the first block that breaks this."""
     image = decode(words)
-    rows = decode_triangles(image.leaves, image.leaf_types)
+    rows = decode_triangles(image.leaves, image.leaf_types, image.fan_ids)
     counts = np.array([len(part) for part in triangles], np.int64)
     starts = np.cumsum(counts) - counts
     flat = np.concatenate([np.asarray(part, np.uint32).reshape(-1, 3) for part in triangles])
@@ -82,29 +83,29 @@ def block_vertices(words: U32, triangles: Sequence[U32], alike: U32 | None = Non
     if (rows.geometry >= len(counts)).any() or (named >= counts[rows.geometry]).any():
         raise ValueError("the container names triangles that were not given")
     corners = flat[starts[rows.geometry] + named]  # original order
-    second = np.zeros(len(rows.block), np.bool_)
-    second[1:] = rows.block[1:] == rows.block[:-1]
-    flags = image.leaves[rows.block, TRIANGLE_FLAGS_WORD].astype(np.int64) >> (8 * second)
+    kinds = image.leaf_types.astype(np.int64) + 1
+    which = np.arange(len(rows.block)) - np.repeat(np.cumsum(kinds) - kinds, kinds)
+    flags = image.leaves[rows.block, TRIANGLE_FLAGS_WORD].astype(np.int64) >> (8 * which)
     i, j = flags & FLAG_I_MASK, (flags >> FLAG_J_SHIFT) & FLAG_I_MASK
-    slots = np.array(TRIANGLE_SLOTS[:2])[second.astype(np.int64)]
-    source = np.take_along_axis(slots, np.stack([3 - i - j, i, j], axis=1), axis=1)
+    source = np.stack([3 - i - j, i, j], axis=1)
 
-    vertices = np.zeros((len(image.leaves), 4), np.uint32)
-    first = ~second
-    np.put_along_axis(vertices, source[first], corners[first], axis=1)
-    vertices[:, 3] = vertices[:, 2]
-    block = rows.block[second]
-    pair = vertices[block]
-    np.put_along_axis(pair, source[second], corners[second], axis=1)
-    vertices[block, 3] = pair[:, 3]
-    one, other = vertices[block, 1:3], pair[:, 1:3]
-    apart = one != other if alike is None else alike[one] != alike[other]
-    if apart.any():
-        at = int(block[apart.any(axis=1)][0])
-        raise UserError(
-            f"block {at} pairs triangles whose shared edge has two vertices at one position that "
-            "need not move together: build what deforms with one triangle a block (leaf 1)"
-        )
+    vertices = np.full((len(image.leaves), 5), NO_VERTEX, np.uint32)
+    for k, slots in enumerate(TRIANGLE_SLOTS):
+        row = np.flatnonzero(which == k)
+        block = rows.block[row][:, None]
+        slot = np.array(slots)[source[row]]
+        held, given = vertices[block, slot], corners[row]
+        apart = held != given if alike is None else alike[held % len(alike)] != alike[given]
+        apart &= held != NO_VERTEX
+        if apart.any():
+            at = int(block[apart.any(axis=1)][0, 0])
+            raise UserError(
+                f"block {at} holds triangles whose shared edge has two vertices at one position "
+                "that need not move together: build what deforms with one triangle a block (leaf 1)"
+            )
+        vertices[block, slot] = np.where(held == NO_VERTEX, given, held)
+    single = image.leaf_types == NODE_TRIANGLE_0
+    vertices[single, 3] = vertices[single, 2]
     return vertices
 
 
@@ -115,7 +116,7 @@ def make_plan(words: U32, vertices: U32) -> RefitPlan:
     if header.kind != KIND_BLAS:
         raise ValueError("a TLAS is built anew, not refitted")
     image = decode(words)
-    if vertices.shape != (header.leaf_count, 4):
+    if vertices.shape != (header.leaf_count, 5):
         raise ValueError(f"vertices of shape {vertices.shape} for {header.leaf_count} blocks")
     height = np.zeros(len(image.children), np.int64)
     for level in reversed(tree_levels(image.children)):

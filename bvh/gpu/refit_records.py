@@ -6,6 +6,7 @@ from engine.gpu.structs import Field, Struct
 # Nodes whose boxes one workgroup keeps in its memory (12 KiB): the heights above.
 TOP_NODES = 512
 NO_CHILD = 0xFFFFFFFF
+NO_VERTEX = 0xFFFFFFFF
 HALF_NODE = 0x80000000  # in a node's unit: its format
 # Words of the counts.
 PENDING_NONFINITE, PENDING_OVERFLOW, NONFINITE, OVERFLOW = range(4)
@@ -31,7 +32,7 @@ REFIT_PARAMETERS = Struct(
 
 def wgsl() -> str:
     """The record and constants for shaders."""
-    names = ("TOP_NODES", "NO_CHILD", "HALF_NODE", "HEADER_BOUNDS_WORD")
+    names = ("TOP_NODES", "NO_CHILD", "NO_VERTEX", "HALF_NODE", "HEADER_BOUNDS_WORD")
     counts = ("PENDING_NONFINITE", "PENDING_OVERFLOW", "NONFINITE", "OVERFLOW")
     lines = [f"const {name}: u32 = {globals()[name]}u;" for name in (*names, *counts)]
     text = "\n".join(["// Generated from bvh/gpu/refit_records.py.", *lines])

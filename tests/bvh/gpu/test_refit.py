@@ -11,7 +11,7 @@ from bvh import oracle
 from bvh.build import Blas, BuildOptions, build_blas
 from bvh.gpu.refit import GpuRefit, refit
 from bvh.gpu.refit_plan import RefitPlan, block_vertices, make_plan
-from bvh.gpu.refit_records import TOP_NODES
+from bvh.gpu.refit_records import NO_VERTEX, TOP_NODES
 from bvh.header import unpack_header
 from bvh.rays import make_rays
 from bvh.scene_bvh import assemble
@@ -96,7 +96,7 @@ def _rays(rng: np.random.Generator, positions: np.ndarray, count: int = 2000) ->
 @pytest.mark.parametrize("nodes", ["auto", "fp16", "fp32"])
 def test_equals_the_twin_and_the_built_bytes(device: Any, rng: Any, count: int, nodes: str) -> None:
     positions, triangles = _sheet(rng, count)
-    blas = _build(positions, triangles, nodes=nodes, leaf=1 + count % 2)
+    blas = _build(positions, triangles, nodes=nodes, leaf=(2, 1, 4)[count % 3])
     plan = _plan(blas, triangles)
     assert (plan.top_height > 0) == (plan.nodes > TOP_NODES) == (count == 6000)
     unmoved = blas.words.copy()
@@ -174,20 +174,23 @@ def test_beyond_binary16_stays_conservative(device: Any, rng: Any) -> None:
     assert _on_gpu(device, plan, blas.words, far, positions).counts == (0, 0)
 
 
-def test_corners_that_are_not_finite(device: Any, rng: Any) -> None:
+@pytest.mark.parametrize("leaf", [1, 2, 4])
+def test_corners_that_are_not_finite(device: Any, rng: Any, leaf: int) -> None:
     positions, triangles = _sheet(rng, 800)
-    blas = _build(positions, triangles)
+    blas = _build(positions, triangles, leaf=leaf)
     plan = _plan(blas, triangles)
     broken = positions.copy()
     bad = rng.permutation(len(positions))[:60]
     broken[bad[:30], rng.integers(0, 3, 30)] = np.nan
     broken[bad[30:], rng.integers(0, 3, 30)] = -np.inf
     # A whole block without a finite corner keeps its place, without area.
-    broken[plan.block_vertices[7]] = np.nan
+    broken[plan.block_vertices[7, :4]] = np.nan
     expected = blas.words.copy()
     counts = refit(plan, expected, broken)
     usable = np.isfinite(broken).all(axis=1)
-    assert counts[0] == (~usable[plan.block_vertices].all(axis=1)).sum() > 60
+    corners = np.where(plan.block_vertices == NO_VERTEX, 0, plan.block_vertices)
+    lost = ~usable[corners] & (plan.block_vertices != NO_VERTEX)
+    assert counts[0] == lost.any(axis=1).sum() > 60
     got = _on_gpu(device, plan, blas.words, broken)
     assert (got.words == expected).all() and got.counts == counts
     assert _faults(_refitted(blas, got.words)) == []
@@ -203,7 +206,7 @@ def test_corners_that_are_not_finite(device: Any, rng: Any) -> None:
     assert (after.words == blas.words).all() and after.counts == (0, 0)
 
 
-@pytest.mark.parametrize("leaf", [1, 2])
+@pytest.mark.parametrize("leaf", [1, 2, 4])
 def test_traces_as_a_fresh_build(device: Any, rng: Any, leaf: int) -> None:
     positions, triangles = _sheet(rng, 1500)
     blas = _build(positions, triangles, leaf=leaf)
