@@ -1,178 +1,282 @@
-"""Binary to four wide on the GPU: greedy by area, depth-first, within the traversal's stack.
+"""Binary to four wide on the GPU, depth-first and within the traversal's stack.
 
-A wide node starts with the two children of its binary node and opens the inner child of largest
-surface area, twice (as `bvh.transforms.collapse.collapse_greedy`, but in float32). It opens none
-where a traversal could then need more than STACK_LIMIT entries: what waits on the way to it, its
-slots, and one entry a level that may follow. How many may follow is taken from the deepest path
-of the whole tree, which is all that is known without a pass from the leaves up.
+What a wide node opens is decided as in `bvh.transforms.collapse`, but in float32: by the least
+summed area of wide nodes ("best": the shares that `bvh.gpu.tree_order` computes from below) or the
+inner child of largest area, twice ("greedy"). It depends on the tree below alone, except for the
+stack: where what waits on the way to a node, its slots and one entry a level of the tallest of
+them exceed STACK_LIMIT, the tallest children are opened instead, and else none. So every node's
+shapes, the wanted one and the one by height, come first, for all nodes at once; then every node
+walks down from the root to itself and sees which nodes on its path are wide, itself included, with
+what waits there. No node needs a result of another one's walk: one dispatch whatever the depth.
 
-One dispatch a level of the binary tree, `max_depth` of them: which nodes become wide is decided
-from the root down, and a level reads only what dispatches before it wrote. Wide nodes then get
-their place in the depth-first order by a scan over the binary tree's preorder.
+Wide nodes get their place in depth-first order by a scan over the binary tree's preorder.
+
+    wide_children  four i32 a wide node: wide node (>= 0), ~primitive or EMPTY, left to right
+    places         u32 a wide node: the binary node that it stands for, whose bounds are its own
+    wide_summary   u32: wide nodes, levels of them, most stack entries
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.build_records import BUILD_PARAMETERS, LEFT_TURN, group_count, make_parameters
-from bvh.tree import EMPTY, MAX_DEPTH, STACK_LIMIT, Tree
+from bvh.gpu.build_records import group_count
+from bvh.gpu.tree_order import node_areas, node_count
+from bvh.gpu.tree_order_records import (
+    DEPTH_SHIFT,
+    ENTRY_BITS,
+    MARK_LEVEL_SHIFT,
+    MARK_MASK_SHIFT,
+    MARK_WAITING_SHIFT,
+    MASK_BITS,
+)
+from bvh.tree import EMPTY, STACK_LIMIT, Tree
 from engine.gpu.device import Device
 from engine.gpu.primitives.scan import ExclusiveScan
 from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
 I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
 U32 = NDArray[np.uint32]
 
 WIDTH = 4
-LONGEST_SIDE = np.float32(1e18)  # longer sides count as this long, so that no area overflows
+MODES = ("best", "greedy")
+_MASK = (1 << MASK_BITS) - 1
+_ENTRIES = (1 << ENTRY_BITS) - 1
 
 
-def _node_count(state: NDArray[Any]) -> int:
-    return max(int(state["kept"][0]) - 1, 1)
+class _Slots:
+    """Slots of every wide node there could be, their codes, and the mask of what was opened."""
+
+    def __init__(self, pairs: I32, rows: I64) -> None:
+        self.pairs = pairs
+        self.child = np.full((len(rows), WIDTH), EMPTY, np.int32)
+        self.child[:, :2] = pairs[rows]
+        self.code = np.broadcast_to(np.array([2, 3, 8, 8]), self.child.shape).copy()
+        self.mask = np.zeros(len(rows), np.uint32)
+
+    def open(self, rows: I64, place: I64) -> None:
+        """Replaces the inner child in `place` by its two children."""
+        code = self.code[rows, place]
+        self.mask[rows] |= (1 << (code - 2)).astype(np.uint32)
+        pair = self.pairs[self.child[rows, place]]
+        for slot in range(WIDTH - 1, 1, -1):
+            behind = place < slot - 1
+            for array in (self.child, self.code):
+                array[rows[behind], slot] = array[rows[behind], slot - 1]
+        for side in (0, 1):
+            self.child[rows, place + side] = pair[:, side]
+            self.code[rows, place + side] = 2 * code + side
+
+    def open_largest(self, key: NDArray[Any]) -> None:
+        """Opens the inner child of largest key, the first of equals."""
+        size = np.where(self.child >= 0, key[np.maximum(self.child, 0)].astype(np.float32), -1)
+        rows = np.flatnonzero(size.max(axis=1, initial=-1) >= 0)
+        self.open(rows, np.argmax(size[rows], axis=1))
+
+    def open_best(self, shares: U32, rows: I64) -> None:
+        """Opens what the dynamic programme's shares say."""
+        left = (shares[rows] & np.uint32(3)).astype(np.int64)
+        width = np.zeros(self.child.shape, np.int64)
+        width[:, 0], width[:, 1] = left, WIDTH - left
+        for _ in range(WIDTH - 2):
+            of_child = shares[np.maximum(self.child, 0)].astype(np.int64)
+            split = np.where(width == 3, of_child >> 2 & 3, of_child >> 4 & 3)
+            split = np.where((self.child >= 0) & (width > 1), split, 0)
+            at = np.flatnonzero(split.max(axis=1, initial=0) > 0)
+            place = np.argmax(split[at] > 0, axis=1)
+            self.open(at, place)
+            split, whole = split[at, place], width[at, place]
+            for slot in range(WIDTH - 1, 1, -1):
+                behind = place < slot - 1
+                width[at[behind], slot] = width[at[behind], slot - 1]
+            width[at, place], width[at, place + 1] = split, whole - split
+
+    def open_mask(self, mask: U32) -> None:
+        """Opens what `mask` says."""
+        for _ in range(WIDTH - 2):
+            wanted = (mask[:, None] >> (self.code.clip(2, 8) - 2)) & 1 & (self.code < 8)
+            rows = np.flatnonzero(wanted.any(axis=1))
+            self.open(rows, np.argmax(wanted[rows], axis=1))
+
+    def entries(self, heights: U32) -> U32:
+        tallest = np.where(self.child >= 0, heights[np.maximum(self.child, 0)], 0).max(axis=1)
+        return np.asarray(2 + np.bitwise_count(self.mask) + tallest, np.uint32)
 
 
-def _areas(bounds: F32) -> F32:
-    side = np.minimum(bounds[:, 1] - bounds[:, 0], LONGEST_SIDE)
-    x, y, z = side[:, 0], side[:, 1], side[:, 2]
-    return np.asarray(x * y + y * z + z * x)
-
-
-def collapse(
-    parameters: NDArray[Any],
+def wide_shapes(
+    parameters: U32,
     state: NDArray[Any],
-    deepest: U32,
+    children: I32,
+    bounds: F32,
+    heights: U32,
+    shares: U32,
+    shapes: U32,
+    wide_summary: U32,
+    *,
+    greedy: bool,
+) -> None:
+    """Twin of wide_shapes.wgsl: for every inner node the mask that is wanted, the mask by height,
+    and the entries that each may need; clears `wide_summary`."""
+    nodes = node_count(state)
+    rows = np.arange(nodes)
+    pairs = children[: 2 * nodes].reshape(-1, 2)
+    wanted, tallest = _Slots(pairs, rows), _Slots(pairs, rows)
+    if greedy:
+        area = node_areas(bounds[: 6 * nodes].reshape(-1, 2, 3))
+        wanted.open_largest(area)
+        wanted.open_largest(area)
+    else:
+        wanted.open_best(shares, rows)
+    tallest.open_largest(heights)
+    tallest.open_largest(heights)
+    wide_summary[:4] = 0
+    shift = 2 * MASK_BITS
+    shapes[:nodes] = (
+        wanted.mask
+        | tallest.mask << np.uint32(MASK_BITS)
+        | wanted.entries(heights) << np.uint32(shift)
+        | tallest.entries(heights) << np.uint32(shift + ENTRY_BITS)
+    )
+
+
+def _fitting_mask(shape: U32, waiting: U32) -> U32:
+    field = shape.astype(np.int64)
+    wanted = waiting + (field >> 2 * MASK_BITS & _ENTRIES) <= STACK_LIMIT
+    by_height = waiting + (field >> 2 * MASK_BITS + ENTRY_BITS & _ENTRIES) <= STACK_LIMIT
+    mask = np.where(wanted, field & _MASK, np.where(by_height, field >> MASK_BITS & _MASK, 0))
+    return mask.astype(np.uint32)
+
+
+def wide_marks(
+    state: NDArray[Any],
     children: I32,
     paths: U32,
-    bounds: F32,
+    ranges: U32,
+    shapes: U32,
     marks: U32,
-    slots: I32,
+    order: U32,
 ) -> None:
-    """Twin of collapse.wgsl. Level 0 marks the root alone; level k > 0 gives `slots` to the
-    marked nodes k - 1 steps below the root and marks those that stand in them. A mark is one more
-    than the entries that wait on the way to the node."""
-    nodes, level = _node_count(state), int(parameters["level"][0])
-    if level == 0:
-        marks[:nodes] = 0
-        marks[0] = 1
-        return
-    step_count = paths[1 : 2 * nodes : 2] & np.uint32(LEFT_TURN - 1)
-    rows = np.flatnonzero((step_count == level - 1) & (marks[:nodes] > 0))
+    """Twin of wide_marks.wgsl: mark (0 where a node is not wide) and preorder place of every inner
+    node; `order[place]` is 1 for wide nodes."""
+    nodes = node_count(state)
+    path = paths[: 2 * nodes].reshape(-1, 2)
+    depth = (path[:, 1] >> np.uint32(DEPTH_SHIFT)).astype(np.int64)
+    turns = path[:, 0].astype(np.int64) | (path[:, 1].astype(np.int64) & 0xFFFF) << 32
+    place = ranges[: 2 * nodes : 2] + (depth - np.bitwise_count(turns)).astype(np.uint32)
     pairs = children[: 2 * nodes].reshape(-1, 2)
-    with np.errstate(over="ignore"):
-        area = _areas(bounds[: 6 * nodes].reshape(-1, 2, 3))
-    chosen = np.full((len(rows), WIDTH), EMPTY, np.int32)
-    chosen[:, :2] = pairs[rows]
-    unopened = chosen.copy()
-    for used in (2, 3):
-        size = np.where(chosen >= 0, area[np.maximum(chosen, 0)], np.float32(-1))
-        pick = np.argmax(size, axis=1)  # the first of equals
-        at = np.flatnonzero(size.max(axis=1) >= 0)
-        pick = pick[at]
-        opened = pairs[chosen[at, pick]]
-        for slot in range(used, 1, -1):
-            behind = pick < slot - 1
-            chosen[at[behind], slot] = chosen[at[behind], slot - 1]
-        chosen[at, pick] = opened[:, 0]
-        chosen[at, pick + 1] = opened[:, 1]
-    max_depth = int(parameters["max_depth"][0])
-    last_step = int(deepest[0]) if int(deepest[0]) < max_depth else int(deepest[1])
-    waiting = marks[rows].astype(np.int64) - 1
-    follow = np.where(chosen >= 0, last_step + 1 - step_count[np.maximum(chosen, 0)], 0).max(axis=1)
-    entries = waiting + (chosen != EMPTY).sum(axis=1) + follow
-    tight = entries > STACK_LIMIT
-    chosen[tight] = unopened[tight]
-    slots[: 4 * nodes].reshape(-1, WIDTH)[rows] = chosen
-    left = np.broadcast_to((waiting + (chosen != EMPTY).sum(axis=1))[:, None], chosen.shape)
-    inner = chosen >= 0
-    marks[chosen[inner]] = left[inner]
-
-
-def mark_preorder(state: NDArray[Any], ranges: U32, paths: U32, marks: U32, order: U32) -> None:
-    """Twin of mark_preorder.wgsl: `order[place in preorder]` is 1 for nodes that became wide; 0
-    past the last node, as many as were given."""
-    nodes = _node_count(state)
-    order[:] = 0
-    order[_preorder(nodes, ranges, paths)] = marks[:nodes] > 0
-
-
-def _preorder(nodes: int, ranges: U32, paths: U32) -> U32:
-    return np.asarray(ranges[: 2 * nodes : 2] + paths[1 : 2 * nodes : 2] // np.uint32(LEFT_TURN))
+    at, code = np.zeros(nodes, np.int64), np.ones(nodes, np.int64)
+    waiting, level = np.zeros(nodes, np.uint32), np.ones(nodes, np.uint32)
+    mask = _fitting_mask(np.full(nodes, shapes[0]), waiting)
+    for step in range(int(depth.max())):
+        on = np.flatnonzero(step < depth)
+        right = turns[on] >> step & 1
+        at[on] = pairs[at[on], right]
+        code[on] = 2 * code[on] + right
+        wide = on[(code[on] >= 8) | (mask[on] >> (code[on].clip(2, 8) - 2) & 1 == 0)]
+        waiting[wide] += 1 + np.bitwise_count(mask[wide])
+        level[wide] += 1
+        mask[wide] = _fitting_mask(shapes[at[wide]], waiting[wide])
+        code[wide] = 1
+    out = marks[: 2 * nodes].reshape(-1, 2)
+    mark = (
+        np.uint32(1)
+        | mask << np.uint32(MARK_MASK_SHIFT)
+        | waiting << np.uint32(MARK_WAITING_SHIFT)
+        | level << np.uint32(MARK_LEVEL_SHIFT)
+    )
+    out[:, 0] = np.where(code == 1, mark, 0)
+    out[:, 1] = place
+    order[place] = code == 1
 
 
 def place_wide(
     state: NDArray[Any],
-    ranges: U32,
-    paths: U32,
+    children: I32,
     marks: U32,
     order: U32,
-    slots: I32,
     places: U32,
     wide_children: I32,
+    wide_summary: U32,
 ) -> None:
-    """Twin of place_wide.wgsl: the wide nodes in depth-first order (`order` is scanned by now):
-    their children, and in `places` the binary node that each stands for."""
-    nodes = _node_count(state)
-    rank = order[_preorder(nodes, ranges, paths)].astype(np.int32)
-    rows = np.flatnonzero(marks[:nodes] > 0)
-    mine = slots[: 4 * nodes].reshape(-1, WIDTH)[rows]
-    wide_children[: 4 * nodes].reshape(-1, WIDTH)[rank[rows]] = np.where(
-        mine >= 0, rank[np.maximum(mine, 0)], mine
+    """Twin of place_wide.wgsl: the wide nodes in depth-first order (`order` is scanned by now)."""
+    nodes = node_count(state)
+    mark, place = marks[: 2 * nodes].reshape(-1, 2).T
+    rows = np.flatnonzero(mark)
+    mine = mark[rows]
+    slots = _Slots(children[: 2 * nodes].reshape(-1, 2), rows)
+    slots.open_mask(mine >> np.uint32(MARK_MASK_SHIFT) & np.uint32(_MASK))
+    rank = order[place].astype(np.int32)
+    wide_children[: WIDTH * nodes].reshape(-1, WIDTH)[rank[rows]] = np.where(
+        slots.child >= 0, rank[np.maximum(slots.child, 0)], slots.child
     )
     places[rank[rows]] = rows
-
-
-TWINS: dict[str, Callable[..., None]] = {
-    "collapse": collapse,
-    "mark_preorder": mark_preorder,
-    "place_wide": place_wide,
-}
+    waiting = mine >> np.uint32(MARK_WAITING_SHIFT) & np.uint32(255)
+    wide_summary[0] = max(wide_summary[0], len(rows))
+    wide_summary[1] = max(wide_summary[1], (mine >> np.uint32(MARK_LEVEL_SHIFT)).max())
+    wide_summary[2] = max(wide_summary[2], (waiting + (slots.child != EMPTY).sum(axis=1)).max())
 
 
 class GpuCollapse:
-    """Collapses binary trees of up to `capacity` leaves that lie in another build's buffers:
-    state, deepest, children, ranges, paths and bounds, as `GpuLbvh.tree_buffers` gives them."""
+    """Collapses binary trees of up to `capacity` leaves that lie in a builder's buffers (`state`,
+    `children`, `bounds`) and were ordered by a TreeOrder. `mode` is one of MODES, else ValueError.
+    The result is in `buffers`: wide_children, places, wide_summary."""
 
-    def __init__(self, device: Device, capacity: int, max_depth: int = MAX_DEPTH) -> None:
+    def __init__(self, device: Device, capacity: int, mode: str = "best") -> None:
+        if mode not in MODES:
+            raise ValueError(f"no collapse is named '{mode}'; there are {', '.join(MODES)}")
         self.device = device
-        self.max_depth = max_depth
-        nodes = max(capacity - 1, 1)
-        self.nodes = nodes
-        sizes = {"marks": 4, "slots": 16, "order": 4, "places": 4, "wide_children": 16}
-        for name, size in sizes.items():
-            device.check_binding(f"collapse/{name}", size * nodes)
-        self.resources = {
-            name: device.buffer(f"collapse/{name}", size * nodes) for name, size in sizes.items()
+        self.mode = mode
+        self.nodes = nodes = max(capacity - 1, 1)
+        sizes = {"places": 4 * nodes, "wide_children": 16 * nodes, "wide_summary": 16}
+        scratch = {"shapes": 4 * nodes, "marks": 8 * nodes, "order": 4 * nodes}
+        for name, size in (sizes | scratch).items():
+            device.check_binding(f"collapse/{name}", size)
+        self.buffers = {
+            name: device.buffer(f"collapse/{name}", size) for name, size in sizes.items()
         }
-        self._levels = []
-        for level in range(max_depth + 1):
-            buffer = device.buffer("parameters", BUILD_PARAMETERS.size, "UNIFORM|COPY_DST")
-            device.write(buffer, make_parameters(capacity, 1, 0, max_depth, level=level))
-            self._levels.append(buffer)
-        self._scan = ExclusiveScan(device, nodes, with_total=True)
+        self._scratch = {
+            name: device.buffer(f"collapse/{name}", size) for name, size in scratch.items()
+        }
+        self._scratch["parameters"] = device.buffer("parameters", 16, "UNIFORM|COPY_DST")
+        self._scan = ExclusiveScan(device, nodes)
+        greedy = mode == "greedy"
+        twins: dict[str, Callable[..., None]] = {
+            "wide_shapes": partial(wide_shapes, greedy=greedy),
+            "wide_marks": wide_marks,
+            "place_wide": place_wide,
+        }
         self.stages = {
-            name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
-            for name, twin in TWINS.items()
+            name: Stage(
+                device,
+                f"collapse/{name}",
+                f"bvh/gpu/shaders/{name}.wgsl",
+                constants={"GREEDY": greedy} if name == "wide_shapes" else None,
+                twin=twin,
+            )
+            for name, twin in twins.items()
         }
 
-    def encode(self, scope: Any, tree_buffers: dict[str, Any]) -> None:
-        """Within the pass `scope`, after the build that fills `tree_buffers`."""
-        resources = {**tree_buffers, **self.resources}
+    def encode(
+        self, scope: Any, tree_buffers: dict[str, Any], order_buffers: dict[str, Any]
+    ) -> None:
+        """Within the pass `scope`, after `TreeOrder.encode` of the same tree."""
+        resources = {**tree_buffers, **order_buffers, **self.buffers, **self._scratch}
         groups = group_count(self.nodes)
-        for parameters in self._levels:
-            self.stages["collapse"].dispatch(scope, {**resources, "parameters": parameters}, groups)
-        self.stages["mark_preorder"].dispatch(scope, resources, groups)
-        self._scan.encode(scope, self.resources["order"])
+        self.stages["wide_shapes"].dispatch(scope, resources, groups)
+        self.stages["wide_marks"].dispatch(scope, resources, groups)
+        self._scan.encode(scope, self._scratch["order"])
         self.stages["place_wide"].dispatch(scope, resources, groups)
 
     def read(self, tree_buffers: dict[str, Any]) -> Tree:
         """The four-wide tree of the last collapse; of at least one leaf."""
-        count = int(self.device.read(self._scan.total, count=1)[0])
-        wide = self.device.read(self.resources["wide_children"], np.int32, count=WIDTH * count)
-        places = self.device.read(self.resources["places"], count=count)
+        count = int(self.device.read(self.buffers["wide_summary"], count=1)[0])
+        wide = self.device.read(self.buffers["wide_children"], np.int32, count=WIDTH * count)
+        places = self.device.read(self.buffers["places"], count=count)
         bounds = self.device.read(tree_buffers["bounds"], np.float32).reshape(-1)
         boxes = bounds[: 6 * (len(bounds) // 6)].reshape(-1, 2, 3)
         return Tree(np.asarray(wide).reshape(-1, WIDTH), boxes[places])

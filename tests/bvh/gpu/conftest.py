@@ -12,11 +12,16 @@ from bvh.tree import EMPTY, MAX_DEPTH, Tree, empty_bounds, fit_bounds
 SHAPES = ("even", "random", "skewed", "chain")
 
 
-def make_tree(rng: np.random.Generator, count: int, shape: str) -> tuple[Tree, np.ndarray]:
+def make_tree(
+    rng: np.random.Generator, count: int, shape: str, *, whole: bool = False
+) -> tuple[Tree, np.ndarray]:
     """A tree of MAX_DEPTH levels at most over `count` random boxes, its inner nodes (but for the
-    root) and its leaves numbered at random; and the boxes."""
+    root) and its leaves numbered at random; and the boxes. `whole`: of integers up to 12."""
     low = rng.random((count, 3))
     size = 10.0 ** rng.uniform(-4, -0.5, (count, 1)) * rng.random((count, 3))
+    if whole:
+        low, size = rng.integers(0, 10, (2, count, 3))
+        size = size % 3
     boxes = np.stack([low, low + size], axis=1).astype(np.float32)
     if count < 2:
         children = np.full((1, 2), EMPTY, np.int32)

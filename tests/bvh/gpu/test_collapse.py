@@ -6,133 +6,166 @@ import pytest
 
 from bvh.brute_force import closest
 from bvh.build import BuildOptions, build_blas
-from bvh.builders.lbvh import LbvhConfig
 from bvh.encode import encode, make_image, pack_blocks
-from bvh.gpu.build_records import BUILD_STATE, make_parameters
 from bvh.gpu.collapse import GpuCollapse
 from bvh.gpu.lbvh import GpuLbvh
 from bvh.gpu.trace_rays import RayTracer, Variant
+from bvh.gpu.tree_order import TreeOrder
 from bvh.header import KIND_BLAS
 from bvh.pairing import single_blocks
 from bvh.rays import MISS_ID, make_rays
 from bvh.scene_bvh import assemble
 from bvh.tlas import BvhInstance
-from bvh.transforms.collapse import collapse_greedy
-from bvh.tree import EMPTY, STACK_LIMIT, Tree, check_tree, depth_first, stack_bound
+from bvh.transforms.collapse import collapse_best, collapse_greedy
+from bvh.tree import (
+    STACK_LIMIT,
+    Tree,
+    check_tree,
+    depth_first,
+    half_area,
+    stack_bound,
+    tree_levels,
+)
 from bvh.triangles import keep_usable, triangle_bounds
 from bvh.validate import validate
 from engine.gpu.stage import submit_pass
 
-CAPACITY = 50_000
+CAPACITY = 5000
+COUNTS = [0, 1, 2, 3, 4, 5, 6, 17, 258, 2049, CAPACITY]
+HOST = {"best": collapse_best, "greedy": collapse_greedy}
+DTYPES = {"wide_children": np.int32}
 
 
-@pytest.fixture(scope="module")
-def builders(device: Any) -> tuple[GpuLbvh, GpuCollapse]:
-    """For the whole file: every use after the first finds dirty scratch."""
-    return GpuLbvh(device, CAPACITY), GpuCollapse(device, CAPACITY)
+class Collapse:
+    """Order and collapse; every use after the first finds dirty buffers."""
+
+    def __init__(self, device: Any, mode: str) -> None:
+        self.device, self.mode = device, mode
+        self.order = TreeOrder(device, CAPACITY)
+        self.item = GpuCollapse(device, CAPACITY, mode)
+
+    def run(self, tree_buffers: dict[str, Any]) -> Tree:
+        """In one pass, after the build of `tree_buffers`."""
+        submit_pass(
+            self.device,
+            lambda scope: self.order.encode(scope, tree_buffers),
+            lambda scope: self.item.encode(scope, tree_buffers, self.order.buffers),
+        )
+        return self.item.read(tree_buffers)
+
+    def summary(self) -> list[int]:
+        return self.device.read(self.item.buffers["wide_summary"], count=3).tolist()
 
 
-def _boxes(rng: np.random.Generator, count: int) -> np.ndarray:
-    low = rng.random((count, 3))
-    size = 10.0 ** rng.uniform(-4, -0.5, (count, 1)) * rng.random((count, 3))
-    return np.stack([low, low + size], axis=1).astype(np.float32)
+@pytest.fixture(scope="module", params=["best", "greedy"])
+def collapse(device: Any, request: Any) -> Collapse:
+    return Collapse(device, request.param)
 
 
-def _wide(builders: Any, bounds: np.ndarray) -> Tree:
-    """Build and collapse in one pass."""
-    lbvh, item = builders
-    lbvh.build_boxes(bounds)
-    submit_pass(item.device, lambda scope: item.encode(scope, lbvh.tree_buffers))
-    return item.read(lbvh.tree_buffers)
+def _upload(device: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    return {name: device.upload(name, array) for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 17, 257, 2049, CAPACITY])
-def test_sound_depth_first_and_as_the_host_does_it(builders: Any, rng: Any, count: int) -> None:
-    bounds = _boxes(rng, count)
-    wide = _wide(builders, bounds)
-    assert check_tree(wide, bounds) == []
-    assert (depth_first(wide.children)[0] == np.arange(len(wide.children))).all()
-    assert stack_bound(wide.children) <= STACK_LIMIT
-    used = wide.children != EMPTY
-    assert (used.sum(axis=1) >= min(count, 2)).all() and used[:, 0].all()
-    host = collapse_greedy(builders[0].read())
-    # Areas in float32 may order two children the other way round.
-    assert abs(len(wide.children) - len(host.children)) <= 1 + len(host.children) // 1000
-    if count < 1000:
-        assert (wide.bounds == host.bounds[np.argsort(depth_first(host.children)[0])]).all()
+def _in_depth_first_order(wide: Tree) -> Tree:
+    rank, _ = depth_first(wide.children)
+    children = np.where(wide.children >= 0, rank[np.maximum(wide.children, 0)], wide.children)
+    order = np.argsort(rank)
+    return Tree(children[order].astype(np.int32), wide.bounds[order])
 
 
-def _deep() -> np.ndarray:
-    """Points that part one bit at a time, 40 of each: codes of 63 bits would make 68 levels."""
-    points = [np.zeros(3)]
-    for level in range(21):
-        points += list(np.eye(3) * 2.0**-level)
-    corners = np.repeat(np.array(points, np.float32), 40, axis=0)
-    return np.stack([corners, corners], axis=1)
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_tree_that_the_host_makes(
+    collapse: Collapse, binary_tree: Any, as_arrays: Any, rng: Any, count: int
+) -> None:
+    """Boxes of small integers: areas are exact in float32, so that every choice is the host's, ties
+    and the stack's limit included."""
+    for shape in ("even", "random", "skewed", "chain"):
+        tree, boxes = binary_tree(rng, count, shape, whole=True)
+        wide = collapse.run(_upload(collapse.device, as_arrays(tree, count)))
+        host = _in_depth_first_order(HOST[collapse.mode](tree))
+        assert (wide.children == host.children).all()
+        assert collapse.summary() == [
+            len(host.children),
+            len(tree_levels(host.children)),
+            stack_bound(host.children),
+        ]
+        assert stack_bound(host.children) <= STACK_LIMIT
+        if count:
+            assert (wide.bounds == host.bounds).all()
+            assert check_tree(wide, boxes) == []
 
 
-def _deep_builders(device: Any, count: int) -> tuple[GpuLbvh, GpuCollapse]:
-    return GpuLbvh(device, count, LbvhConfig(21, 0)), GpuCollapse(device, count)
+def test_real_areas_cost_the_same(
+    collapse: Collapse, binary_tree: Any, as_arrays: Any, rng: Any
+) -> None:
+    for shape in ("even", "random", "chain"):
+        tree, boxes = binary_tree(rng, CAPACITY, shape)
+        wide = collapse.run(_upload(collapse.device, as_arrays(tree, CAPACITY)))
+        host = HOST[collapse.mode](tree)
+        assert check_tree(wide, boxes) == []
+        assert stack_bound(wide.children) <= STACK_LIMIT
+        areas = [float(half_area(t.bounds).sum()) for t in (wide, host)]
+        assert areas[0] == pytest.approx(areas[1], rel=1e-5)
 
 
-@pytest.mark.parametrize("deep", [False, True])
-def test_stages_equal_their_twins(device: Any, builders: Any, rng: Any, deep: bool) -> None:
-    """Every dispatch of a collapse, against the twins run over the same buffers."""
-    bounds = _deep() if deep else _boxes(rng, 3001)
-    count = len(bounds)
-    lbvh, item = _deep_builders(device, count) if deep else builders
-    wide = _wide((lbvh, item), bounds)
-    buffers = {**lbvh.tree_buffers, **item.resources}
-    stages = item.stages
-    dtypes = dict.fromkeys(buffers, np.uint32) | {"children": np.int32, "bounds": np.float32}
-    dtypes |= {"slots": np.int32, "wide_children": np.int32}
-    arrays = {
-        name: device.read(buffer, dtypes[name])
-        for name, buffer in buffers.items()
-        if name != "state"
-    }
-    arrays["state"] = device.read(buffers["state"], BUILD_STATE.dtype, count=1)
-    gpu = {name: arrays[name].copy() for name in item.resources}
-    for name in item.resources:
-        arrays[name][:] = -1 if arrays[name].dtype == np.int32 else 0xFFFFFFFF
-    for level in range(item.max_depth + 1):
-        arrays["parameters"] = make_parameters(count, 1, 0, level=level)
-        stages["collapse"].run_cpu(arrays)
-    stages["mark_preorder"].run_cpu(arrays)
-    arrays["order"][:] = np.cumsum(arrays["order"]) - arrays["order"]
-    stages["place_wide"].run_cpu(arrays)
-    nodes, marked = count - 1, np.flatnonzero(arrays["marks"][: count - 1])
-    assert (gpu["marks"][:nodes] == arrays["marks"][:nodes]).all()
-    assert (gpu["order"][:nodes] == arrays["order"][:nodes]).all()
-    slots = [a["slots"].reshape(-1, 4)[marked] for a in (gpu, arrays)]
-    assert (slots[0] == slots[1]).all()
-    size = len(wide.children)
-    assert len(marked) == size
-    assert (gpu["places"][:size] == arrays["places"][:size]).all()
-    assert (gpu["wide_children"][: 4 * size] == arrays["wide_children"][: 4 * size]).all()
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 257, 2049])
+def test_stages_equal_their_twins(
+    collapse: Collapse, binary_tree: Any, as_arrays: Any, rng: Any, count: int
+) -> None:
+    device, item, order = collapse.device, collapse.item, collapse.order
+    for shape in ("random", "chain"):
+        tree, _ = binary_tree(rng, count, shape)
+        arrays = as_arrays(tree, count)
+        collapse.run(_upload(device, arrays))
+        buffers = {**item.buffers, **item._scratch}
+        found = {
+            name: device.read(b, DTYPES.get(name, np.uint32))
+            for name, b in buffers.items()
+            if name != "parameters"
+        }
+        twins = {name: np.full_like(a, 0x77777777) for name, a in found.items()} | arrays
+        twins |= {name: device.read(buffer) for name, buffer in order.buffers.items()}
+        twins["parameters"] = np.zeros(4, np.uint32)
+        item.stages["wide_shapes"].run_cpu(twins)
+        item.stages["wide_marks"].run_cpu(twins)
+        nodes = len(tree.children)
+        flags = twins["order"][:nodes]
+        flags[:] = np.cumsum(flags) - flags
+        item.stages["place_wide"].run_cpu(twins)
+        wide = int(found["wide_summary"][0])
+        sizes = {"shapes": nodes, "marks": 2 * nodes, "order": nodes, "places": wide}
+        for name, size in (sizes | {"wide_children": 4 * wide, "wide_summary": 4}).items():
+            assert (found[name][:size] == twins[name][:size]).all(), name
 
 
-def test_deep_trees_keep_to_the_stack(device: Any) -> None:
-    """Opening every node twice would leave up to three waiting a level."""
-    bounds = _deep()
-    wide = _wide(_deep_builders(device, len(bounds)), bounds)
-    assert check_tree(wide, bounds) == []
-    assert stack_bound(wide.children) <= STACK_LIMIT
-    # Left to itself, greedy opens an inner child wherever there is room for it.
-    used = (wide.children != EMPTY).sum(axis=1)
-    assert ((used == 2) & (wide.children >= 0).any(axis=1)).any()
+def test_stack_limit_decides_in_deep_trees(device: Any, binary_tree: Any, as_arrays: Any) -> None:
+    """Some node of a deep tree opens what it would not without the limit."""
+    collapse = Collapse(device, "greedy")
+    tree, _ = binary_tree(np.random.default_rng(1), CAPACITY, "chain")
+    collapse.run(_upload(device, as_arrays(tree, CAPACITY)))
+    mark = device.read(collapse.item._scratch["marks"])[: 2 * len(tree.children) : 2]
+    shape = device.read(collapse.item._scratch["shapes"])[: len(tree.children)]
+    wide = mark > 0
+    assert ((mark[wide] >> 1 & 63) != (shape[wide] & 63)).any()
+
+
+def test_modes_that_do_not_exist(device: Any) -> None:
+    with pytest.raises(ValueError, match="nearest"):
+        GpuCollapse(device, 10, "nearest")
 
 
 @pytest.mark.parametrize("nodes", ["fp32", "auto"])
 def test_hits_of_guest_bytes_equal_brute_force(
-    device: Any, builders: Any, rng: Any, nodes: str
+    device: Any, collapse: Collapse, rng: Any, nodes: str
 ) -> None:
     """The GPU's wide tree encoded as it is, validated and traced on the GPU."""
     centre = rng.random((900, 1, 3)) * 4
     triangles = (centre + 0.25 * rng.normal(size=(900, 3, 3))).astype(np.float32)
     every, zeros = np.arange(900, dtype=np.uint32), np.zeros(900, np.uint32)
     boxes = triangle_bounds(triangles)
-    tree = _wide(builders, boxes)
+    lbvh = GpuLbvh(device, 900)
+    lbvh.build_boxes(boxes)
+    tree = collapse.run(lbvh.tree_buffers)
     opaque = np.ones(1, np.bool_)
     leaves, types = pack_blocks(single_blocks(900), keep_usable(triangles, zeros, every), opaque)
     image = make_image(

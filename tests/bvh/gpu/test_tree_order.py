@@ -73,7 +73,6 @@ def _check(found: dict[str, np.ndarray], tree: Tree, count: int) -> None:
 
 def _run_twins(order: TreeOrder, arrays: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """The stages in the order that `encode` dispatches them, over arrays of the buffers' sizes."""
-    device = order.device
     twins = {name: np.full_like(a, 0xEE) for name, a in found.items()}
     twins |= arrays | {"offsets": twins["counts"]}
     twins["parameters"] = _tiled(order)

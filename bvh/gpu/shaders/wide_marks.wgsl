@@ -1,0 +1,63 @@
+// Which inner nodes become wide, by a walk from the root to each: see bvh/gpu/collapse.py.
+
+#import bvh.gpu.build_records
+#import bvh.gpu.tree_order_records
+#import "bvh/gpu/shaders/box.wgsl"
+
+@group(0) @binding(0) var<storage, read> state: array<BuildState>;
+@group(0) @binding(1) var<storage, read> children: array<vec2i>;
+@group(0) @binding(2) var<storage, read> paths: array<vec2u>;
+@group(0) @binding(3) var<storage, read> ranges: array<vec2u>;
+@group(0) @binding(4) var<storage, read> shapes: array<u32>;
+@group(0) @binding(5) var<storage, read_write> marks: array<vec2u>;
+@group(0) @binding(6) var<storage, read_write> order: array<u32>;
+
+const MASK = (1u << MASK_BITS) - 1u;
+const ENTRIES = (1u << ENTRY_BITS) - 1u;
+
+// The nodes that a wide node opens where so many entries wait.
+fn fitting_mask(shape: u32, waiting: u32) -> u32 {
+    if (waiting + (shape >> (2u * MASK_BITS) & ENTRIES) <= STACK_ENTRIES) { return shape & MASK; }
+    let by_height = shape >> (2u * MASK_BITS + ENTRY_BITS) & ENTRIES;
+    return select(0u, shape >> MASK_BITS & MASK, waiting + by_height <= STACK_ENTRIES);
+}
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let node = flat_index(group, groups, lane);
+    if (node >= max(state[0].kept, 2u) - 1u) { return; }
+    let path = paths[node];
+    let depth = path.y >> DEPTH_SHIFT;
+    var turns = vec2u(path.x, path.y & 0xffffu);
+    let left_turns = depth - countOneBits(turns.x) - countOneBits(turns.y);
+    var at = 0u;
+    var waiting = 0u;
+    var level = 1u;
+    var mask = fitting_mask(shapes[0], 0u);
+    var code = 1u; // of `at` below the last wide node
+    for (var step = 0u; step < depth; step += 1u) {
+        let right = turns.x & 1u;
+        turns = vec2u(turns.x >> 1u | turns.y << 31u, turns.y >> 1u);
+        at = u32(children[at][right]);
+        code = 2u * code + right;
+        if (code >= 8u || (mask >> (code - 2u) & 1u) == 0u) {
+            // Of the slots of the wide node above, all but this one wait.
+            waiting += 1u + countOneBits(mask);
+            level += 1u;
+            mask = fitting_mask(shapes[at], waiting);
+            code = 1u;
+        }
+    }
+    let wide = code == 1u;
+    let mark = 1u | mask << MARK_MASK_SHIFT | waiting << MARK_WAITING_SHIFT
+        | level << MARK_LEVEL_SHIFT;
+    // Before a node in preorder stand its ancestors and the subtrees to its left, one a right turn,
+    // which have one inner node less than leaves.
+    let place = ranges[node].x + left_turns;
+    marks[node] = vec2u(select(0u, mark, wide), place);
+    order[place] = select(0u, 1u, wide);
+}
