@@ -121,6 +121,8 @@ def _candidates(turned: I64, usable: Mask, size: int) -> I64:
         for column in fans.T:
             good &= column // 3 != following // 3
         fans = np.concatenate([fans[good], following[good, None]], axis=1)
+    if size == LARGEST_FAN:  # five vertices: the rim has to be closed
+        fans = fans[turned[fans[:, -1]] == fans[:, 0]]
     return fans
 
 

@@ -86,7 +86,7 @@ def cast_rays(
     `t_hit` [n] (inf on a miss), `uv` [n, 2], and `object_ids`, `primitive_ids`, `instance_ids`
     [n] (0xffffffff on a miss). Raises ValueError for another shape.
     """
-    from bvh.gpu.trace_rays import RayTracer, Variant
+    from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans
     from bvh.rays import make_rays
 
     given = np.asarray(rays, np.float32)
@@ -99,7 +99,8 @@ def cast_rays(
     else:
         t_max = np.minimum(given[:, 7], farthest)
         records = make_rays(given[:, :3], given[:, 4:7], given[:, 3], t_max)
-    variant = Variant("cast_rays", any_hit=any_hit, has_alpha=False)
+    fans = scene_has_fans(prepared.bvh)
+    variant = Variant("cast_rays", any_hit=any_hit, has_alpha=False, has_fans=fans)
     trace = RayTracer(device or open_device(), prepared.bvh.words, variant).trace(records)
     if trace.failures:
         raise RuntimeError("; ".join(trace.failures))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bvh.fuzz.check import Tally, expected_t, judge, mutation_of, rays_for
 from bvh.fuzz.mutations import WORDS, Mutation, apply, undo
 from bvh.fuzz.subjects import Subject
-from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant
+from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant, scene_has_fans
 from bvh.rays import MISS_ID
 from bvh.validate import validate
 from engine.gpu.device import Device
@@ -49,7 +49,8 @@ class GpuSubject:
         self.subject = subject
         self.buffer = device.upload("bvh", subject.words)
         # Untrusted: indices are checked by the kernel, loops are bounded by the driver's rules.
-        variant = Variant("fuzz", has_alpha=False)
+        fans = scene_has_fans(subject.scene)
+        variant = Variant("fuzz", has_alpha=False, has_fans=fans)
         self.tracer = RayTracer(device, subject.words, variant, bvh_buffer=self.buffer)
 
     def trace(

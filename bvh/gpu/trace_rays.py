@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.counters import COUNTERS, buffer_words
+from bvh.header import unpack_header
 from bvh.layout import DEFAULT_GROWTH, INVALID_POINTER, ROOT_POINTER, unpack_pointer
 from bvh.rays import RAY
 from bvh.scene_bvh import SceneBvh
@@ -76,6 +77,7 @@ class Variant:
     two_level: bool = True
     has_fp16: bool = True
     has_alpha: bool = True
+    has_fans: bool = False
     mask: int = 0xFF
     flags: int = 0
     start_instance_unit: int = 0
@@ -98,6 +100,7 @@ class Variant:
             "TWO_LEVEL": self.two_level,
             "HAS_FP16": self.has_fp16,
             "HAS_ALPHA": self.has_alpha,
+            "HAS_FANS": self.has_fans,
             "RAY_MASK": self.mask,
             "RAY_FLAGS": self.flags,
             "START_INSTANCE_UNIT": self.start_instance_unit,
@@ -105,14 +108,23 @@ class Variant:
 
 
 def fit_variant(variant: Variant, scene: SceneBvh, *, has_alpha: bool = True) -> Variant:
-    """The variant with what this scene does not need left out: FP16 nodes, the alpha test, and
-    the TLAS where it has one instance that every ray sees."""
+    """The variant with what this scene does not need left out: FP16 nodes, the alpha test, fans,
+    and the TLAS where it has one instance that every ray sees."""
     has_fp16 = any(stats.nodes_fp16 for stats in scene.blas_stats)
-    variant = replace(variant, has_fp16=has_fp16, has_alpha=has_alpha)
+    variant = replace(
+        variant, has_fp16=has_fp16, has_alpha=has_alpha, has_fans=scene_has_fans(scene)
+    )
     instance_unit = only_instance(scene)
     if instance_unit is None:
         return variant
     return replace(variant, two_level=False, start_instance_unit=instance_unit)
+
+
+def scene_has_fans(scene: SceneBvh) -> bool:
+    """Whether any BLAS's header says that it has blocks of three or four triangles."""
+    return any(
+        unpack_header(scene.blas_words(i)).fan_unit != 0 for i in range(len(scene.blas_bases))
+    )
 
 
 def only_instance(scene: SceneBvh) -> int | None:

@@ -12,6 +12,7 @@
 #import "bvh/shaders/traversal.wgsl"
 #import "bvh/shaders/ray_box.wgsl"
 #import "bvh/shaders/ray_triangle.wgsl"
+#import "bvh/shaders/fan_table.wgsl"
 #import $stack
 #import $accept
 #import $count
@@ -43,6 +44,12 @@ fn is_outside(at: u32, count: u32) -> bool {
 fn is_box(node: u32) -> bool {
     if (HAS_FP16) { return (node & 6u) == NODE_BOX_FP16; } // types 4 and 5
     return (node & 7u) == NODE_BOX_FP32;
+}
+
+// Whether pointers of this type lead to triangle blocks.
+fn is_block(kind: u32) -> bool {
+    if (HAS_FANS) { return kind <= NODE_TRIANGLE_3; }
+    return kind <= NODE_TRIANGLE_1;
 }
 
 // The ray in an instance's object space: the origin as a point, the direction as a vector that is
@@ -108,26 +115,36 @@ fn load_fp32_bounds(at: u32) -> ChildBounds {
 // Slot weights -> weights of the original triangle's vertices 1 and 2, by the block's flag byte.
 fn original_weights(flags: u32, triangle: u32, w1: f32, w2: f32) -> Weights {
     let sources = flags >> (8u * triangle);
-    let i = sources & 3u;
-    let j = (sources >> 2u) & 3u;
+    var i = sources & 3u;
+    var j = (sources >> 2u) & 3u;
+    if (HAS_FANS && triangle >= 2u) { // slots apex, rim, rim; tested as rim, rim, apex
+        i = (i + 2u) % 3u;
+        j = (j + 2u) % 3u;
+    }
     let w0 = 1.0 - w1 - w2;
     return Weights(select(select(w0, w1, i == 1u), w2, i == 2u),
                    select(select(w0, w1, j == 1u), w2, j == 2u));
 }
 
-// Whether a tested triangle becomes the hit.
-fn consider(hit: TriangleHit, block: u32, triangle: u32, instance_unit: u32) -> bool {
+// Whether a tested triangle of a block becomes the hit; `kind` is the type of the pointer to it,
+// `base` the unit where its container starts.
+fn consider(
+    hit: TriangleHit, block: u32, kind: u32, triangle: u32, instance_unit: u32, base: u32,
+) -> bool {
     count_triangle(hit.hit);
     if (!hit.hit) { return false; }
     if (!HAS_ALPHA && (RAY_FLAGS & RAY_CULLS) == 0u) { return true; }
     let flags = bvh[instance_unit << 2u].w;
     let tail = bvh[(block << 2u) + 3u];
-    let verdict = judge(hit.front, tail.x, flags);
+    var geometry = tail.x;
+    if (HAS_FANS && kind >= NODE_TRIANGLE_2) { geometry = fan_geometry(tail.w); }
+    let verdict = judge(hit.front, geometry, flags);
     if (verdict != ASK) { return verdict == COUNTS; }
     count_any_hit();
     let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);
-    let object = (flags & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK);
-    return accept_candidate(object, select(tail.y, tail.z, triangle == 1u), weights.u, weights.v);
+    let ids = block_ids(tail, block, triangle, base);
+    let object = (flags & INSTANCE_INDEX_MASK) + (ids.geometry & GEOMETRY_INDEX_MASK);
+    return accept_candidate(object, ids.primitive, weights.u, weights.v);
 }
 
 fn trace(given: Ray, zero: u32) -> TraceResult {
@@ -144,7 +161,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     var result = TraceResult(Hit(ray.t_max, 0.0, 0.0, MISS, MISS, MISS), 0u);
     let t_min = max(ray.t_min, 0.0); // also what makes entry distances comparable as integers
     var best = TriangleHit(ray.t_max, 0.0, 0.0, false, false);
-    var best_triangle = 0u; // block << 1 | triangle, the block in 64-byte units of the buffer
+    var best_triangle = 0u; // block << 2 | triangle, the block in 64-byte units of the buffer
     var best_instance = 0u;
 
     var box_ray = prepare_box_ray(ray.origin, ray.direction);
@@ -206,7 +223,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
         }
 
         let kind = node & 7u;
-        if (kind <= NODE_TRIANGLE_1) {
+        if (is_block(kind)) {
             if (TWO_LEVEL && triangle_ray_is_stale) {
                 // Triangles beside instances in a TLAS: nobody's builder makes these.
                 result.failed |= FAILED_NODE;
@@ -221,30 +238,60 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             let w0 = load_f(at);
             let w1 = load_f(at + 1u);
             let w2 = load_f(at + 2u);
-            let a = project(triangle_ray, w0.xyz);
-            let b = project(triangle_ray, vec3f(w0.w, w1.xy));
-            let c = project(triangle_ray, vec3f(w1.zw, w2.x));
-            let shared_edge = edge(c, b, zero);
-            let first = test_projected(triangle_ray, t_min, best.t, a, b, c,
-                shared_edge, edge(a, c, zero), edge(b, a, zero));
-            var accepted = consider(first, block, 0u, instance_unit);
-            note_triangle(node, at, 0u, first, best.t, accepted);
-            if (accepted) {
-                best = first;
-                best_triangle = block << 1u;
-                best_instance = instance_unit;
-            }
-            if (kind == NODE_TRIANGLE_1) {
-                let d = project(triangle_ray, w2.yzw);
-                let second = test_projected(triangle_ray, t_min, best.t, b, d, c,
-                    edge(c, d, zero), -shared_edge, edge(d, b, zero));
-                let second_accepted = consider(second, block, 1u, instance_unit);
-                note_triangle(node, at, 1u, second, best.t, second_accepted);
-                if (second_accepted) {
-                    best = second;
-                    best_triangle = (block << 1u) | 1u;
+            var accepted = false;
+            if (HAS_FANS) {
+                // One body for blocks of one to four: about V2, the rim is V0, V1, V3, V4, V0.
+                let w3 = load_f(at + 3u);
+                let apex = project(triangle_ray, vec3f(w1.zw, w2.x));
+                var from_rim = project(triangle_ray, w0.xyz);
+                var side = edge(from_rim, apex, zero);
+                for (var triangle = 0u; triangle <= kind; triangle += 1u) {
+                    var point = vec3f(w0.w, w1.xy);
+                    if (triangle == 1u) { point = w2.yzw; }
+                    if (triangle == 2u) { point = w3.xyz; }
+                    if (triangle == 3u) { point = w0.xyz; }
+                    let to_rim = project(triangle_ray, point);
+                    let next_side = edge(apex, to_rim, zero);
+                    let found = test_projected(triangle_ray, t_min, best.t, from_rim, to_rim, apex,
+                        next_side, side, edge(to_rim, from_rim, zero));
+                    let taken = consider(found, block, kind, triangle, instance_unit, unit_base);
+                    note_triangle(node, at, triangle, found, best.t, taken);
+                    if (taken) {
+                        best = found;
+                        best_triangle = (block << 2u) | triangle;
+                        best_instance = instance_unit;
+                        accepted = true;
+                        if (ANY_HIT) { break; }
+                    }
+                    from_rim = to_rim;
+                    side = -next_side;
+                }
+            } else {
+                let a = project(triangle_ray, w0.xyz);
+                let b = project(triangle_ray, vec3f(w0.w, w1.xy));
+                let c = project(triangle_ray, vec3f(w1.zw, w2.x));
+                let shared_edge = edge(c, b, zero);
+                let first = test_projected(triangle_ray, t_min, best.t, a, b, c,
+                    shared_edge, edge(a, c, zero), edge(b, a, zero));
+                accepted = consider(first, block, kind, 0u, instance_unit, unit_base);
+                note_triangle(node, at, 0u, first, best.t, accepted);
+                if (accepted) {
+                    best = first;
+                    best_triangle = block << 2u;
                     best_instance = instance_unit;
-                    accepted = true;
+                }
+                if (kind == NODE_TRIANGLE_1) {
+                    let d = project(triangle_ray, w2.yzw);
+                    let second = test_projected(triangle_ray, t_min, best.t, b, d, c,
+                        edge(c, d, zero), -shared_edge, edge(d, b, zero));
+                    let second_accepted = consider(second, block, kind, 1u, instance_unit, unit_base);
+                    note_triangle(node, at, 1u, second, best.t, second_accepted);
+                    if (second_accepted) {
+                        best = second;
+                        best_triangle = (block << 2u) | 1u;
+                        best_instance = instance_unit;
+                        accepted = true;
+                    }
                 }
             }
             if (ANY_HIT && accepted) { break; }
@@ -311,12 +358,18 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     note_end(node, result.failed, best.t, best.hit);
 
     if (best.hit) {
-        let tail = bvh[((best_triangle >> 1u) << 2u) + 3u];
-        let weights = original_weights(tail.w, best_triangle & 1u, best.w1, best.w2);
+        let block = best_triangle >> 2u;
+        let tail = bvh[(block << 2u) + 3u];
+        let weights = original_weights(tail.w, best_triangle & 3u, best.w1, best.w2);
         let at = best_instance << 2u;
+        let placed = bvh[at + 4u];
+        if (HAS_FANS && is_outside(fan_row(block, placed.y), 1u)) {
+            result.failed |= FAILED_POINTER;
+        }
+        let ids = block_ids(tail, block, best_triangle & 3u, placed.y);
         result.hit = Hit(best.t, weights.u, weights.v,
-            (bvh[at].w & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK),
-            select(tail.y, tail.z, (best_triangle & 1u) == 1u), bvh[at + 4u].x);
+            (bvh[at].w & INSTANCE_INDEX_MASK) + (ids.geometry & GEOMETRY_INDEX_MASK),
+            ids.primitive, placed.x);
     }
     return result;
 }

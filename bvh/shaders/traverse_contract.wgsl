@@ -10,6 +10,7 @@
 
 #import "bvh/shaders/traversal.wgsl"
 #import "bvh/contract/shaders/intersect.wgsl"
+#import "bvh/shaders/fan_table.wgsl"
 #import $stack
 #import $accept
 #import $count
@@ -52,9 +53,9 @@ fn place_ray(origin: vec3u, direction: vec3u, extent: u32, instance_unit: u32) -
     return ray;
 }
 
-// Whether a nearer triangle, of the block that was opened last, becomes the hit.
-fn consider_hit(hit: Hit, front: bool, instance_unit: u32) -> bool {
-    let verdict = judge(front, load_quad(3u).x, bvh[instance_unit << 2u].w);
+// Whether a nearer triangle becomes the hit; `geometry` is its block's geometry word.
+fn consider_hit(hit: Hit, front: bool, geometry: u32, instance_unit: u32) -> bool {
+    let verdict = judge(front, geometry, bvh[instance_unit << 2u].w);
     if (verdict != ASK) { return verdict == COUNTS; }
     count_any_hit();
     return accept_candidate(hit.object, hit.primitive, hit.u, hit.v);
@@ -100,25 +101,27 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             break;
         }
         var pop = true;
-        if (kind <= NODE_TRIANGLE_1) {
+        if (kind <= select(NODE_TRIANGLE_1, NODE_TRIANGLE_3, HAS_FANS)) {
             var quotients: vec3u; // t, u, v
             for (var i = 0u; i < 3u; i += 1u) {
                 quotients[i] = div(select(words.x, words[i + 1u], i > 0u), words.y);
             }
             let nearer = less(t_min, quotients.x) && less(quotients.x, extent);
             count_triangle(nearer);
-            let tail = load_quad(3u);
-            let instance = instance_unit << 2u;
-            let hit = Hit(bitcast<f32>(quotients.x), bitcast<f32>(quotients.y),
-                bitcast<f32>(quotients.z),
-                (bvh[instance].w & INSTANCE_INDEX_MASK) + (tail.x & GEOMETRY_INDEX_MASK),
-                select(tail.y, tail.z, kind == NODE_TRIANGLE_1), bvh[instance + 4u].x);
-            if (nearer && consider_hit(hit, less(0u, words.y), instance_unit)) {
-                extent = quotients.x;
-                result.hit = hit;
-                if (ANY_HIT) {
-                    finished = true;
-                    break;
+            if (nearer) {
+                let ids = block_ids(load_quad(3u), unit_base + (node >> 3u), kind, unit_base);
+                let instance = instance_unit << 2u;
+                let hit = Hit(bitcast<f32>(quotients.x), bitcast<f32>(quotients.y),
+                    bitcast<f32>(quotients.z),
+                    (bvh[instance].w & INSTANCE_INDEX_MASK) + (ids.geometry & GEOMETRY_INDEX_MASK),
+                    ids.primitive, bvh[instance + 4u].x);
+                if (consider_hit(hit, less(0u, words.y), ids.geometry, instance_unit)) {
+                    extent = quotients.x;
+                    result.hit = hit;
+                    if (ANY_HIT) {
+                        finished = true;
+                        break;
+                    }
                 }
             }
             if (kind > 0u) { // a pointer of type k visits k to 0
