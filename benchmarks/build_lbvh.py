@@ -11,6 +11,7 @@ the wall clock, each pass submitted and waited for. Medians with the least and t
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,13 +22,13 @@ from numpy.typing import NDArray
 from benchmarks.record import make_context, write_record
 from bvh.builders.lbvh import LbvhConfig
 from bvh.gpu.build_records import box_buffers, write_boxes
-from bvh.gpu.collapse import GpuCollapse
+from bvh.gpu.collapse import MODES, GpuCollapse
 from bvh.gpu.lbvh import GpuLbvh
+from bvh.gpu.tree_order import TreeOrder
 from bvh.sah import sah_cost
-from bvh.tree import EMPTY, tree_levels
+from bvh.tree import EMPTY, Tree, tree_levels
 from bvh.triangles import triangle_bounds
 from engine.gpu.device import Device, open_device
-from engine.gpu.stage import submit_pass
 from engine.gpu.timer import PassTimer
 from engine.scene.load import load_scene
 from engine.scene.scene import Scene
@@ -111,25 +112,29 @@ def measure(
     """One row of the record."""
     before = device.allocated_bytes
     builder = GpuLbvh(device, len(triangles), config)
-    wide_builder = GpuCollapse(device, len(triangles), config.max_depth)
+    order = TreeOrder(device, len(triangles))
+    collapses = {mode: GpuCollapse(device, len(triangles), mode) for mode in MODES}
     scratch = device.allocated_bytes - before
     kept = triangle_bounds(triangles[np.isfinite(triangles).all(axis=(1, 2))])
     inputs = box_buffers(device, len(triangles))
     write_boxes(device, inputs, kept)
-
-    def collapse(scope: Any) -> None:
-        wide_builder.encode(scope, builder.tree_buffers)
+    phases = builder.phases(inputs)
+    tree_buffers = builder.tree_buffers
+    phases |= order.phases(tree_buffers)
+    for mode, item in collapses.items():
+        phases[f"collapse {mode}"] = partial(
+            item.encode, tree_buffers=tree_buffers, order_buffers=order.buffers
+        )
 
     def everything(scope: Any) -> None:
         builder.encode(scope, inputs)
-        collapse(scope)
+        order.encode(scope, tree_buffers)
+        collapses["best"].encode(scope, tree_buffers, order.buffers)
 
-    phases = {**builder.phases(inputs), "collapse": collapse}
     whole = time_passes(device, [everything], repeats, warmup_ms)[0]
     times = time_passes(device, list(phases.values()), repeats, warmup_ms)
-    submit_pass(device, everything)
     result = builder.read()
-    wide = wide_builder.read(builder.tree_buffers)
+    wide = {mode: item.read(tree_buffers) for mode, item in collapses.items()}
     return {
         "grid_bits": config.grid_bits,
         "size_bits": config.size_bits,
@@ -138,10 +143,15 @@ def measure(
         "kept": len(kept),
         "depth": len(tree_levels(result.children)),
         "sah_binary": round(sah_cost(result, kept), 3),
-        "sah_wide": round(sah_cost(wide, kept), 3),
-        "fill": round(float((wide.children != EMPTY).sum() / len(wide.children)), 3),
+        "sah_wide": {mode: round(sah_cost(tree, kept), 3) for mode, tree in wide.items()},
+        "fill": {mode: round(tree_fill(tree), 3) for mode, tree in wide.items()},
         "buffers_bytes": scratch,
     }
+
+
+def tree_fill(tree: Tree) -> float:
+    """Used slots a node."""
+    return float((tree.children != EMPTY).sum() / len(tree.children))
 
 
 def main(
