@@ -15,11 +15,13 @@ def test_record_has_every_code_and_phase(tmp_path: Path) -> None:
     assert record["triangles"] == 3000 and set(record["rows"]) == set(CODES)
     assert record["context"]["adapter"]
     for row in record["rows"].values():
-        phases = ["morton", "sort", "hierarchy", "bounds", "collapse"]
-        assert list(row["phases_ms"]) == phases
+        build = ["morton", "sort", "hierarchy", "bounds"]
+        back = ["levels", "subtrees", "ranges", "collapse best", "collapse greedy"]
+        assert list(row["phases_ms"]) == build + back
         assert all(0 < p["min"] <= p["median"] <= p["max"] for p in row["phases_ms"].values())
         assert row["whole_ms"]["median"] > 0 and row["kept"] == 3000
-        assert 12 <= row["depth"] <= 48 and 2.5 < row["fill"] <= 4
+        assert 12 <= row["depth"] <= 48 and 2.5 < row["fill"]["greedy"] < row["fill"]["best"] <= 4
+        assert row["sah_wide"]["best"] < row["sah_wide"]["greedy"]
 
 
 def test_baked_triangles_are_the_scenes(shared_scenes: Any) -> None:
