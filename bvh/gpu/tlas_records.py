@@ -1,0 +1,102 @@
+"""Records of the TLAS built on the GPU: what a frame gives, and what became of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.build import Blas
+from bvh.gpu.build_records import BUILD_STATE
+from bvh.layout import UNIT_BYTES
+from bvh.tlas import BvhInstance
+from engine.gpu.structs import Field, Struct
+
+# Why an instance gets no node. What the host's builder refuses with an error, a frame on the GPU
+# can only leave out, count and name.
+REMOVED = (
+    "",
+    "its BLAS is empty",
+    "transform is not finite",
+    "singular transform",
+    "no such BLAS",
+    "reaches beyond float32's range (3e38) in world space",
+)
+EMPTY_BLAS, NONFINITE, SINGULAR, UNKNOWN_BLAS, BEYOND = range(1, 6)
+NONE = 0xFFFFFFFF
+
+INSTANCE_RECORD = Struct(
+    "InstanceRecord",
+    Field("row_0", "vec4f"),  # object to world
+    Field("row_1", "vec4f"),
+    Field("row_2", "vec4f"),
+    Field("blas", "u32"),
+    Field("mask", "u32"),  # 8 bits of it count
+    Field("first_object", "u32"),  # 24 bits of it count
+    Field("custom_index", "u32"),  # 24 bits of it count
+    Field("flags", "u32"),  # InstanceFlags
+    Field("reserved", "u32", 3),
+)
+BLAS_RECORD = Struct(
+    "BlasRecord",
+    Field("low", "vec3f"),  # object space; low > high when empty
+    Field("base_unit", "u32"),  # container in the scene buffer, in 64-byte units
+    Field("high", "vec3f"),
+    Field("geometry_count", "u32"),
+)
+# An instance after set-up, in the order given.
+PLACED_INSTANCE = Struct(
+    "PlacedInstance",
+    Field("node", "u32", 32),  # its guest bytes
+    Field("low", "f32", 3),  # world space
+    Field("high", "f32", 3),
+    Field("removed", "u32"),  # why, 0 if kept
+    Field("reserved", "u32"),
+)
+TLAS_REPORT = Struct(
+    "TlasReport",
+    Field("counts", "u32", len(REMOVED)),  # by reason; of those kept at 0
+    Field("first", "u32", len(REMOVED)),  # lowest instance of each, NONE where there is none
+)
+TLAS_PARAMETERS = Struct(
+    "TlasParameters",
+    Field("bound", "u32"),  # on the instances given
+    Field("blas_count", "u32"),
+    Field("segments", "u32"),
+    Field("zero", "u32"),  # 0, unknown to the compiler
+)
+
+
+def pack_instance_records(instances: Sequence[BvhInstance]) -> NDArray[Any]:
+    """[n] INSTANCE_RECORD of instances with any values at all (`bvh.tlas` checks them)."""
+    out = np.zeros(len(instances), INSTANCE_RECORD.dtype)
+    if not len(out):
+        return out
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.stack([x.transform[:3] for x in instances]).astype(np.float32)
+    for i in range(3):
+        out[f"row_{i}"] = rows[:, i]
+    for name in ("blas", "mask", "first_object", "custom_index", "flags"):
+        out[name] = [int(getattr(x, name)) for x in instances]
+    return out
+
+
+def pack_blas_records(blases: Sequence[Blas], bases: Sequence[int]) -> NDArray[Any]:
+    """[n] BLAS_RECORD of BLASes at byte offsets `bases` of the scene buffer."""
+    out = np.zeros(len(blases), BLAS_RECORD.dtype)
+    for row, blas, base in zip(out, blases, bases, strict=True):
+        row["low"], row["high"] = blas.bounds if blas.stats.blocks else ([1.0] * 3, [-1.0] * 3)
+        row["base_unit"] = int(base) // UNIT_BYTES
+        row["geometry_count"] = blas.geometry_count
+    return out
+
+
+def wgsl() -> str:
+    """The records and constants for shaders."""
+    names = ("EMPTY_BLAS", "NONFINITE", "SINGULAR", "UNKNOWN_BLAS", "BEYOND")
+    lines = [f"const {name}: u32 = {globals()[name]}u;" for name in names]
+    lines += [f"const REASONS: u32 = {len(REMOVED)}u;", f"const NONE: u32 = {NONE}u;"]
+    structs = (INSTANCE_RECORD, BLAS_RECORD, PLACED_INSTANCE, TLAS_PARAMETERS, BUILD_STATE)
+    return "\n".join(
+        ["// Generated from bvh/gpu/tlas_records.py.", *lines, *(s.wgsl() for s in structs)]
+    )
