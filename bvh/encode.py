@@ -42,7 +42,7 @@ from bvh.layout import (
     unpack_half_bounds,
 )
 from bvh.pairing import Blocks
-from bvh.tree import EMPTY, Tree, child_bounds, depth_first, half_area, leaf_slots, tree_levels
+from bvh.tree import EMPTY, Tree, child_bounds, depth_first, leaf_slots, tree_levels
 from bvh.triangles import TriangleSet
 
 F32 = NDArray[np.float32]
@@ -80,7 +80,8 @@ class Image:
 def choose_half(boxes: F32, children: I32, nodes: str) -> Mask:
     """[n] which nodes become FP16. The root (node 0) never does, nor does a node that has a
     bound beyond binary16's range; `auto` also refuses nodes that rounding would inflate by more
-    than AUTO_INFLATION."""
+    than AUTO_INFLATION. Areas are float32, in the order of bvh/gpu/shaders/choose_formats.wgsl,
+    so that a build on the GPU chooses the same."""
     count = len(children)
     if nodes == "fp32" or count == 1:
         return np.zeros(count, np.bool_)
@@ -94,11 +95,20 @@ def choose_half(boxes: F32, children: I32, nodes: str) -> Mask:
         in_range &= ((high & 0x7FFF) < 0x7C00).all(axis=(1, 2))
         if nodes == "auto":
             stored = np.stack([low.view(np.float16), high.view(np.float16)], axis=2)
-            rounded = half_area(stored.astype(np.float32)).sum(axis=1)
-            in_range &= rounded <= (1.0 + AUTO_INFLATION) * half_area(exact).sum(axis=1)
+            limit = np.float32(1.0 + AUTO_INFLATION) * _area_sum(exact)
+            in_range &= _area_sum(stored.astype(np.float32)) <= limit
         half[part] = in_range
     half[0] = False
     return half
+
+
+def _area_sum(boxes: F32) -> F32:
+    """[n] summed half areas of `[n, 4, 2, 3]` boxes; overflow is for the caller to rule out."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        side = boxes[:, :, 1] - boxes[:, :, 0]
+        x, y, z = side[..., 0], side[..., 1], side[..., 2]
+        area = x * y + y * z + z * x
+        return np.asarray(area[:, 0] + area[:, 1] + area[:, 2] + area[:, 3])
 
 
 def make_image(
