@@ -22,6 +22,7 @@ from bvh.build import Blas, BuildOptions, build_blas
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
 from engine.gpu.errors import UserError
+from engine.scene.animation import Animation
 from engine.scene.mesh import Mesh
 from engine.scene.scene import Instance, Scene
 from engine.scene.upload import ScenePack, pack_scene
@@ -100,9 +101,24 @@ def prepare(
             for part, i in enumerate(parts)
         ]
 
-    prepared = replace(scene, meshes=tuple(meshes), instances=tuple(instances))
+    prepared = replace(
+        scene,
+        meshes=tuple(meshes),
+        instances=tuple(instances),
+        animation=_animation(scene, instances),
+    )
     bvh = assemble(blases, names, bvh_instances, options)
     return PreparedScene(prepared, bvh, pack_scene(prepared), tuple(object_names), group, options)
+
+
+def _animation(scene: Scene, instances: Sequence[Instance]) -> Animation | None:
+    """The scene's animation by the numbers of its prepared instances, which keep their names."""
+    if scene.animation is None:
+        return None
+    old = {instance.name: i for i, instance in enumerate(scene.instances)}
+    order = [old[instance.name] for instance in instances]
+    meshes = {scene.instances[i].mesh: new.mesh for i, new in zip(order, instances, strict=True)}
+    return scene.animation.renumbered(meshes, order)
 
 
 def _group_members(scene: Scene, group: str) -> list[int]:

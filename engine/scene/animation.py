@@ -5,7 +5,8 @@ follow from it. Times are seconds, quaternions x y z w, matrices float64 `[4, 4]
 from a file is `engine.scene.gltf_animation`'s work, skinning vertices `engine.scene.skinning`'s.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +131,13 @@ class Animation:
         """[j, 4, 4] bind pose to world."""
         found = self.skins[skin]
         return joint_matrices(worlds[found.joints], found.inverse_bind)
+
+    def renumbered(self, meshes: dict[int, int], instances: Sequence[int]) -> "Animation":
+        """The same for a scene whose mesh `meshes[i]` was mesh i of this one, and whose instance j
+        was `instances[j]`; skinned meshes that are not in `meshes` are left out."""
+        kept = [replace(m, mesh=meshes[m.mesh]) for m in self.skinned if m.mesh in meshes]
+        nodes = tuple(self.instance_nodes[i] for i in instances)
+        return replace(self, skinned=tuple(kept), instance_nodes=nodes)
 
     def moving_instances(self, clip: Clip) -> tuple[int, ...]:
         """Instances whose node, or one above it, the clip moves: rigid, unless they are skinned."""

@@ -1,0 +1,94 @@
+"""Skinned objects of a prepared scene on the GPU: posed, then refitted, in the pass that is given.
+
+One dispatch poses every skinned vertex in the scene's geometry buffer, which rasteriser and shading
+read, too; then each BLAS that holds such vertices is refitted where it lies in the scene's buffer.
+Nothing is read back. The TLAS still has the boxes of the pose that it was built for: build it anew
+from the refitted headers.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.gpu.refit import GpuRefit
+from bvh.gpu.refit_plan import block_vertices, make_plan
+from bvh.header import unpack_header
+from engine.gpu.device import Device
+from engine.gpu.errors import UserError
+from engine.scene.animation import Clip
+from engine.scene.records import VERTEX
+from engine.scene.skinning import GpuSkinning, SkinTable, make_skin_table
+from passes.prepare import PreparedScene
+
+U32 = NDArray[np.uint32]
+
+
+def first_vertices(prepared: PreparedScene) -> NDArray[np.int64]:
+    """[meshes] the vertex record that each mesh begins at."""
+    counts = np.array([len(mesh.positions) for mesh in prepared.scene.meshes], np.int64)
+    return np.cumsum(counts) - counts
+
+
+def skinned_table(prepared: PreparedScene) -> SkinTable:
+    """The table of all skinned meshes, each in its object's space. UserError without any."""
+    scene, animation = prepared.scene, prepared.scene.animation
+    if animation is None or not animation.skinned:
+        raise UserError(f"{scene.name}: nothing here is skinned")
+    placed = {instance.mesh: instance.transform for instance in scene.instances}
+    firsts = first_vertices(prepared)
+    return make_skin_table(
+        animation,
+        [int(firsts[item.mesh]) for item in animation.skinned],
+        offsets=[placed[item.mesh][:3, 3] for item in animation.skinned],
+    )
+
+
+def deforming_blases(prepared: PreparedScene) -> dict[int, list[U32]]:
+    """For every BLAS that holds a skinned mesh the triangles of its geometries, as indices of
+    vertex records."""
+    scene, firsts = prepared.scene, first_vertices(prepared)
+    animation = scene.animation
+    skinned = {item.mesh for item in animation.skinned} if animation else set()
+    found: dict[int, list[U32]] = {}
+    for placed in prepared.bvh.instances:
+        count = unpack_header(prepared.bvh.blas_words(placed.blas)).geometry_count
+        objects = scene.instances[placed.first_object : placed.first_object + count]
+        if skinned & {instance.mesh for instance in objects}:
+            found[placed.blas] = [
+                scene.meshes[i.mesh].triangles + np.uint32(firsts[i.mesh]) for i in objects
+            ]
+    return found
+
+
+class DeformingObjects:
+    """`vertex_first` is the word of vertex record 0 in the geometry buffer (`GpuScene.bases[2]`).
+    UserError where the scene has nothing skinned, or a block that cannot be refitted."""
+
+    def __init__(self, device: Device, prepared: PreparedScene, vertex_first: int) -> None:
+        self.prepared = prepared
+        self.table = skinned_table(prepared)
+        self.skinning = GpuSkinning(device, self.table, vertex_first=vertex_first)
+        alike = self.table.alike(len(prepared.pack.vertices))
+        self.refits: dict[int, GpuRefit] = {}
+        for blas, triangles in deforming_blases(prepared).items():
+            words = prepared.bvh.blas_words(blas)
+            self.refits[blas] = GpuRefit(
+                device,
+                make_plan(words, block_vertices(words, triangles, alike)),
+                base_bytes=int(prepared.bvh.blas_bases[blas]),
+                vertex_words=VERTEX.size // 4,
+                vertex_first=vertex_first,
+            )
+
+    def pose(self, clip: Clip | None, time: float) -> None:
+        """The pose of the next `encode`: a clip at a time in seconds, or the file's own pose."""
+        animation = self.prepared.scene.animation
+        assert animation is not None
+        self.skinning.pose(self.table.matrices(animation, animation.worlds(clip, time)))
+
+    def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
+        """Within the compute pass `scope`: `geometry` and `bvh`, as `GpuScene` has them."""
+        self.skinning.encode(scope, {"vertices": buffers["geometry"]})
+        for refit in self.refits.values():
+            refit.encode(scope, {"words": buffers["bvh"], "positions": buffers["geometry"]})
