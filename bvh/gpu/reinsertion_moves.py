@@ -6,10 +6,11 @@ the float gives the least area that lets `batch * stride` nodes in, and each rou
 
 A move locks the six nodes whose links it changes (its node, the parent, the grandparent, the
 sibling, the target, the target's parent) by a maximum over its gain and, in a dispatch of its own,
-over the node's number among those of that gain; moves that hold all six are carried out. Conflicts
-along paths are let be, as in Meister and Bittner 2018: gains may then add up wrongly, which the
-verdict on the round sees. Links are another matter: a move into a subtree that moves itself could
-close a cycle and is refused, whether or not the other one is carried out.
+over the node's number among those of that gain; moves that hold all six are carried out.
+Conflicts along paths are let be, as in Meister and Bittner 2018: gains may then add up wrongly,
+which the verdict on the round sees. Links are another matter: a move from outside into a subtree
+that moves itself could close a cycle and is refused, whether or not the other one is carried out.
+(Without such moves, each node of a cycle would lie inside the next one's subtree before the round.)
 """
 
 from typing import Any
@@ -218,24 +219,37 @@ def reinsertion_check(
     moves: U32,
     tally: U32,
 ) -> None:
-    """Twin of reinsertion_check.wgsl: refuses targets in moving subtrees and places too deep."""
+    """Twin of reinsertion_check.wgsl: refuses what could close a cycle or goes too deep."""
     nodes = int(parameters["nodes"][0])
     slots, rows = _open_moves(tally, moves)
     node, target = candidates[slots], rows[slots, 0].view(np.int32)
     height = [np.where(n >= 0, heights[np.maximum(n, 0)], 0) for n in (node, target)]
-    levels = 1 + np.maximum(*height).astype(np.int64)
+    level, there_level = _levels(nodes, parents, node), _levels(nodes, parents, target)
+    levels = there_level + 1 + np.maximum(*height)
     allowed = np.ones(len(slots), np.bool_)
-    walk = target.copy()
-    going = np.flatnonzero(walk != 0)
-    while len(going):
-        at = place(walk[going], nodes)
-        allowed[going] &= moving[at] != parameters["round"][0]
-        levels[going] += 1
-        walk[going] = parents[at]
-        going = going[walk[going] != 0]
+    walk, there = node.copy(), target.copy()
+    while len(apart := np.flatnonzero(there != walk)):
+        deeper = there_level[apart] >= level[apart]
+        rows_there, rows_node = apart[deeper], apart[~deeper]
+        at = place(there[rows_there], nodes)
+        allowed[rows_there] &= moving[at] != parameters["round"][0]
+        there[rows_there] = parents[at]
+        there_level[rows_there] -= 1
+        walk[rows_node] = parents[place(walk[rows_node], nodes)]
+        level[rows_node] -= 1
     allowed &= levels <= int(parameters["max_depth"][0])
     rows[slots[~allowed], 1] = 0
     tally[MOVES] += int(allowed.sum())
+
+
+def _levels(nodes: int, parents: I32, node: I32) -> I64:
+    """Steps from each node to the root."""
+    level = np.zeros(len(node), np.int64)
+    walk = node.copy()
+    while len(going := np.flatnonzero(walk != 0)):
+        level[going] += 1
+        walk[going] = parents[place(walk[going], nodes)]
+    return level
 
 
 def reinsertion_apply(

@@ -63,12 +63,14 @@ PROGRESS = Struct(
     Field("cost", "f32"),  # now
     Field("done", "u32"),
     Field("verdict", "u32"),  # on the last round
+    Field("strikes", "u32"),  # rounds on end that gained too little
+    Field("changed", "u32"),  # nodes that the last round changed
     Field("rounds", "u32"),  # accepted
     Field("moves", "u32"),  # of accepted rounds
 )
 
 # Bytes of each buffer: a node of the capacity, and (inner and leaf) in all.
-INNER_BYTES = {"heights": 4, "marks": 4, "changed": 4, "kept_children": 8, "kept_bounds": 24}
+INNER_BYTES = {"heights": 4, "marks": 4, "changed": 4, "kept_links": 16, "kept_bounds": 24}
 NODE_BYTES = {"parents": 4, "locks": 8, "moving": 4, "candidates": 4, "moves": 8}
 FIXED_BYTES = {"tally": 4 * TALLY_WORDS, "histogram": 4 * BINS, "progress": PROGRESS.size}
 

@@ -3,7 +3,8 @@
 Moves change the bounds of the nodes above them only. Those are marked by walks to the root, sorted
 by level, and refitted from the deepest level up, one dispatch a level; before the first round all
 nodes are. The summed area then says whether the round stands: one that did not lower it, or that
-made the tree too deep, is taken back from copies of the nodes it changed, and ends the rounds.
+made the tree too deep, is taken back from copies of the nodes it changed. Rounds end when as many
+on end as candidates have shares gained too little.
 """
 
 from typing import Any
@@ -172,44 +173,53 @@ def reinsertion_verdict(
     p["verdict"] = NO_VERDICT
     if p["done"]:
         return
-    cost = _fold(padded.reshape(-1, LANES))
+    cost, before = _fold(padded.reshape(-1, LANES)), p["cost"]
     fits = not tally[LEVELS + LEVEL_SLOTS - 1] and heights[0] <= parameters["max_depth"][0]
+    p["changed"] = tally[STARTS + LEVEL_SLOTS]
     if parameters["round"][0] == 0:
         p["first_cost"] = p["cost"] = cost
         p["verdict"] = ACCEPTED
         p["done"] = not fits
         return
-    before = p["cost"]
-    if not fits or cost >= before:  # moves that were judged apart can add up to a loss
+    p["strikes"] += 1
+    if fits and cost < before:
+        if before - cost >= parameters["least_progress"][0] * cost:
+            p["strikes"] = 0
+        p["cost"] = cost
+        p["verdict"] = ACCEPTED
+        p["rounds"] += 1
+        p["moves"] += tally[MOVES]
+    else:  # moves that were judged apart can add up to a loss
         p["verdict"] = REJECTED
-        p["done"] = 1
-        return
-    p["cost"] = cost
-    p["verdict"] = ACCEPTED
-    p["rounds"] += 1
-    p["moves"] += tally[MOVES]
-    if before - cost < parameters["least_progress"][0] * cost:
-        p["done"] = 1
+    p["done"] = p["strikes"] >= parameters["stride"][0]  # every share was asked
 
 
 def reinsertion_settle(
-    tally: U32,
+    parameters: NDArray[Any],
     progress: NDArray[Any],
     changed: U32,
     children: I32,
     bounds: F32,
-    kept_children: I32,
+    heights: U32,
+    parents: I32,
+    kept_links: I32,
     kept_bounds: F32,
 ) -> None:
     """Twin of reinsertion_settle.wgsl: changed nodes to their copies, or back from them."""
-    verdict = int(progress["verdict"][0])
+    nodes, verdict = int(parameters["nodes"][0]), int(progress["verdict"][0])
     if verdict == NO_VERDICT:
         return
-    rows = changed[: tally[STARTS + LEVEL_SLOTS]]
-    for width, current, kept in ((2, children, kept_children), (6, bounds, kept_bounds)):
-        count = len(current) // width * width
-        now, old = current[:count].reshape(-1, width), kept[:count].reshape(-1, width)
-        if verdict == ACCEPTED:
-            old[rows] = now[rows]
-        else:
-            now[rows] = old[rows]
+    rows = changed[: int(progress["changed"][0])]
+    pairs, links = children[: 2 * nodes].reshape(-1, 2), kept_links[: 4 * nodes].reshape(-1, 4)
+    box, kept_box = bounds[: 6 * nodes].reshape(-1, 6), kept_bounds[: 6 * nodes].reshape(-1, 6)
+    if verdict == ACCEPTED:
+        links[rows, :2] = pairs[rows]
+        links[rows, 2] = heights[rows]
+        links[rows, 3] = 0
+        kept_box[rows] = box[rows]
+        return
+    pairs[rows] = links[rows, :2]
+    heights[rows] = links[rows, 2]
+    box[rows] = kept_box[rows]
+    for side in (0, 1):
+        parents[place(links[rows, side], nodes)] = rows

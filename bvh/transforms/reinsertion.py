@@ -45,8 +45,8 @@ from bvh.tree import MAX_DEPTH, Bounds, Tree
 class ReinsertionConfig:
     """`rounds` of about `batch` candidates each, one in `stride` of those nodes whose parents are
     largest; a search ends after `steps` with the best position found by then; rounds end early
-    when one gains less than `least_progress` of the tree's summed area. A move that would make
-    the tree deeper than `max_depth` is not made."""
+    when `stride` on end gained less than `least_progress` of the tree's summed area each. A move
+    that would make the tree deeper than `max_depth` is not made."""
 
     rounds: int = 30
     batch: int = 1 << 13
@@ -81,7 +81,7 @@ def reinsert(tree: Tree, primitive_bounds: Bounds, config: ReinsertionConfig) ->
     state = np.zeros(1, BUILD_STATE.dtype)
     state["kept"] = count
     s = {name: np.zeros(size // 4, np.uint32) for name, size in buffer_bytes(count).items()}
-    for name in ("parents", "candidates", "kept_children"):
+    for name in ("parents", "candidates", "kept_links"):
         s[name] = s[name].view(np.int32)
     for name in ("kept_bounds", "partials"):
         s[name] = s[name].view(np.float32)
@@ -118,7 +118,15 @@ def reinsert(tree: Tree, primitive_bounds: Bounds, config: ReinsertionConfig) ->
         reinsertion_sum(p, state, progress, bounds, s["partials"])
         reinsertion_verdict(p, state, tally, s["heights"], s["partials"], progress)
         reinsertion_settle(
-            tally, progress, s["changed"], children, bounds, s["kept_children"], s["kept_bounds"]
+            p,
+            progress,
+            s["changed"],
+            children,
+            bounds,
+            s["heights"],
+            parents,
+            s["kept_links"],
+            s["kept_bounds"],
         )
         if progress["done"][0]:
             break

@@ -1,4 +1,5 @@
-// Refuses moves into a subtree that moves too, and those that make the tree too deep: see bvh/gpu/reinsertion_moves.py.
+// Refuses moves that could close a cycle, and those that make the tree too deep: see
+// bvh/gpu/reinsertion_moves.py.
 
 #import bvh.gpu.build_records
 #import bvh.gpu.reinsertion_records
@@ -18,6 +19,16 @@ fn height(node: i32) -> u32 {
     return heights[node];
 }
 
+fn above(node: i32) -> i32 {
+    return parents[place(node, parameters.nodes)];
+}
+
+fn level_of(node: i32) -> u32 {
+    var level = 0u;
+    for (var walk = node; walk != 0; walk = above(walk)) { level += 1u; }
+    return level;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -29,15 +40,24 @@ fn main(
         let move_ = moves[slot];
         if (move_.y == 0u) { continue; }
         let target_node = bitcast<i32>(move_.x);
-        var allowed = true;
-        var levels = 1u + max(height(candidates[slot]), height(target_node));
-        for (var node = target_node; node != 0 && allowed; ) {
-            let at = place(node, parameters.nodes);
-            allowed = moving[at] != parameters.round;
-            levels += 1u;
-            node = parents[at];
+        var node = candidates[slot];
+        var there = target_node;
+        var level = level_of(node);
+        var there_level = level_of(target_node);
+        let levels = there_level + 1u + max(height(node), height(target_node));
+        var allowed = levels <= parameters.max_depth;
+        // Up to the ancestor that both have in common.
+        while (there != node && allowed) {
+            if (there_level >= level) {
+                allowed = moving[place(there, parameters.nodes)] != parameters.round;
+                there = above(there);
+                there_level -= 1u;
+            } else {
+                node = above(node);
+                level -= 1u;
+            }
         }
-        if (allowed && levels <= parameters.max_depth) {
+        if (allowed) {
             atomicAdd(&tally[MOVES], 1u);
         } else {
             moves[slot].y = 0u;

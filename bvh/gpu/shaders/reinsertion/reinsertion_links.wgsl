@@ -35,7 +35,7 @@ fn main(
         let least = LEAST_GAIN * scaled_area(root, scale, parameters.zero);
         // Fewer than four leaves have one shape only.
         let done = select(0u, 1u, kept < 4u);
-        progress[0] = Progress(scale, least, 0.0, 0.0, done, NO_VERDICT, 0u, 0u);
+        progress[0] = Progress(scale, least, 0.0, 0.0, done, NO_VERDICT, 0u, 0u, 0u, 0u);
         parents[0] = -1;
     }
     if (index >= kept) { return; }

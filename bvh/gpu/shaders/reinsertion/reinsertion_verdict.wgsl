@@ -31,7 +31,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     progress[0].verdict = NO_VERDICT;
     if (progress[0].done != 0u) { return; }
     let cost = sums[0];
+    let before = progress[0].cost;
     let fits = tally[LEVELS + LEVEL_SLOTS - 1u] == 0u && heights[0] <= parameters.max_depth;
+    progress[0].changed = tally[STARTS + LEVEL_SLOTS];
     if (parameters.round == 0u) {
         progress[0].first_cost = cost;
         progress[0].cost = cost;
@@ -39,16 +41,17 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         progress[0].done = select(1u, 0u, fits);
         return;
     }
-    let before = progress[0].cost;
-    if (!fits || cost >= before) { // moves that were judged apart can add up to a loss
+    var strikes = progress[0].strikes + 1u;
+    if (fits && cost < before) {
+        let least = rounded(parameters.least_progress * cost, parameters.zero);
+        if (before - cost >= least) { strikes = 0u; }
+        progress[0].cost = cost;
+        progress[0].verdict = ACCEPTED;
+        progress[0].rounds += 1u;
+        progress[0].moves += tally[MOVES];
+    } else { // moves that were judged apart can add up to a loss
         progress[0].verdict = REJECTED;
-        progress[0].done = 1u;
-        return;
     }
-    progress[0].cost = cost;
-    progress[0].verdict = ACCEPTED;
-    progress[0].rounds += 1u;
-    progress[0].moves += tally[MOVES];
-    let least = rounded(parameters.least_progress * cost, parameters.zero);
-    if (before - cost < least) { progress[0].done = 1u; }
+    progress[0].strikes = strikes;
+    progress[0].done = select(0u, 1u, strikes >= parameters.stride); // every share was asked
 }
