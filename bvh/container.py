@@ -3,9 +3,10 @@
 A container is a 128-byte header, box nodes depth first from the root at byte 128 (always FP32,
 pointer 0x15), then leaf records in the order of the same walk: triangle blocks of 64 bytes in a
 BLAS, instance nodes of 128 bytes in a TLAS. A BLAS with fans is of version 2: behind its leaves
-follows the table of their primitive ids (`bvh.layout` has its words), filled up to 64 bytes. Node pointers count from the container's first byte.
-A scene buffer is the TLAS container at byte 0 and then the BLAS containers, each at a multiple of
-256 bytes. Parent links are a buffer of their own, one u32 for each 64-byte unit.
+stands the table of their primitive ids (its words are in `bvh.layout`), filled up to 64 bytes.
+Node pointers count from the container's first byte. A scene buffer is the TLAS container at byte 0
+and then the BLAS containers, each at a multiple of 256 bytes. Parent links are a buffer of their
+own, one u32 for each 64-byte unit.
 
 | byte | type | field | value |
 | --- | --- | --- | --- |

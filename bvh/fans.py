@@ -82,7 +82,8 @@ def fan_triangles(
         waste = _waste(bounds, area, fans // 3)
         good = waste <= worst_ratio
         rows.append(_pad(_choose(fans[good], waste[good], neighbours, free)))
-    rows.append(_pad(3 * np.flatnonzero(free[:count])[:, None]))
+    # A single triangle's last vertex is V2, so that V0 is its first, as in other containers.
+    rows.append(_pad(3 * np.flatnonzero(free[:count])[:, None] + 2))
     corner = np.concatenate(rows)
     triangles = np.where(corner >= 0, corner // 3, -1).astype(np.int32)
     lowest = np.where(corner >= 0, triangles, count).min(axis=1, initial=count)

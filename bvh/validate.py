@@ -27,7 +27,6 @@ from bvh.layout import (
     NODE_BOX_FP32,
     NODE_BYTES,
     NODE_INSTANCE,
-    NODE_TRIANGLE_1,
     NODE_TRIANGLE_2,
     ROTATION_NIBBLES,
     TRIANGLE_FLAGS_WORD,

@@ -19,7 +19,7 @@ import trimesh
 
 from bvh import oracle
 from bvh.build import Blas, BuildOptions, build_blas
-from bvh.gpu.trace_rays import RayTracer, Variant
+from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans
 from bvh.rays import MISS_ID, RayFlags
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
@@ -211,7 +211,8 @@ class GpuTracer:
         flags: int = 0,
     ) -> SimpleNamespace:
         words = scene if isinstance(scene, np.ndarray) else scene.words
-        variant = Variant("test", any_hit=any_hit, mask=mask, flags=int(flags))
+        fans = not isinstance(scene, np.ndarray) and scene_has_fans(scene)
+        variant = Variant("test", any_hit=any_hit, mask=mask, flags=int(flags), has_fans=fans)
         got = RayTracer(self.device, words, variant).trace(rays)
         crossings = None
         if count_all:

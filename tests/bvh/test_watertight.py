@@ -46,7 +46,10 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("options", [{}, {"nodes": "fp32", "leaf": 1}, {"nodes": "fp16"}], ids=str)
+OPTIONS = [{}, {"nodes": "fp32", "leaf": 1}, {"nodes": "fp16"}, {"leaf": 4}]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("place", PLACES, ids=str)
 def test_from_the_centre_every_ray_crosses_once(tracers, built, place, options):
     triangles, center = icosphere(*place)

@@ -110,7 +110,7 @@ def test_groups_give_the_same_frame(
     assert len(other.prepared.bvh.instances) == (1 if group == "all" else 8)
 
 
-@pytest.mark.parametrize("leaf", [1, 2])
+@pytest.mark.parametrize("leaf", [1, 2, 4])
 @pytest.mark.parametrize("nodes", ["fp16", "auto", "fp32"])
 def test_node_formats_and_leaves_give_the_same_frame(
     draw: Any, kit: Any, plain: Any, nodes: str, leaf: int

@@ -53,7 +53,8 @@ class Common:
         typer.Option(help="Inner box nodes; the root is always FP32.", rich_help_panel=BUILDING),
     ] = "auto"
     leaf: Annotated[
-        int, typer.Option(min=1, max=2, help="Triangles a block.", rich_help_panel=BUILDING)
+        int,
+        typer.Option(help="Most triangles a block: 1, 2 or 4.", rich_help_panel=BUILDING),
     ] = 2
     group: Annotated[
         Literal["static", "object", "all"],
