@@ -120,7 +120,8 @@ def measure(
     write_boxes(device, inputs, kept)
     phases = builder.phases(inputs)
     tree_buffers = builder.tree_buffers
-    phases |= order.phases(tree_buffers)
+    phases["levels"] = partial(order.encode_levels, tree_buffers=tree_buffers)
+    phases["subtrees"] = partial(order.encode_subtrees, tree_buffers=tree_buffers)
     for mode, item in collapses.items():
         phases[f"collapse {mode}"] = partial(
             item.encode, tree_buffers=tree_buffers, order_buffers=order.buffers
@@ -128,7 +129,7 @@ def measure(
 
     def everything(scope: Any) -> None:
         builder.encode(scope, inputs)
-        order.encode(scope, tree_buffers)
+        order.encode(scope, tree_buffers, ranges=False)
         collapses["best"].encode(scope, tree_buffers, order.buffers)
 
     whole = time_passes(device, [everything], repeats, warmup_ms)[0]

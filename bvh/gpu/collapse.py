@@ -7,7 +7,8 @@ stack: where what waits on the way to a node, its slots and one entry a level of
 them exceed STACK_LIMIT, the tallest children are opened instead, and else none. So every node's
 shapes, the wanted one and the one by height, come first, for all nodes at once; then every node
 walks down from the root to itself and sees which nodes on its path are wide, itself included, with
-what waits there. No node needs a result of another one's walk: one dispatch whatever the depth.
+what waits there, and how many leaves are to its left. No node needs a result of another one's walk:
+one dispatch whatever the depth.
 
 Wide nodes get their place in depth-first order by a scan over the binary tree's preorder.
 
@@ -33,7 +34,7 @@ from bvh.gpu.tree_order_records import (
     MARK_WAITING_SHIFT,
     MASK_BITS,
 )
-from bvh.tree import EMPTY, STACK_LIMIT, Tree
+from bvh.tree import EMPTY, STACK_LIMIT, Tree, leaf_slots
 from engine.gpu.device import Device
 from engine.gpu.primitives.scan import ExclusiveScan
 from engine.gpu.stage import Stage
@@ -115,13 +116,15 @@ def wide_shapes(
     bounds: F32,
     heights: U32,
     shares: U32,
-    shapes: U32,
+    leaf_counts: U32,
+    steps: I32,
     wide_summary: U32,
     *,
     greedy: bool,
 ) -> None:
-    """Twin of wide_shapes.wgsl: for every inner node the mask that is wanted, the mask by height,
-    and the entries that each may need; clears `wide_summary`."""
+    """Twin of wide_shapes.wgsl: all that a walk needs of a node, in one word of four: children,
+    leaves on the left, and its shapes: the mask that is wanted, the mask by height, the entries
+    that each may need. Clears `wide_summary`."""
     nodes = node_count(state)
     rows = np.arange(nodes)
     pairs = children[: 2 * nodes].reshape(-1, 2)
@@ -136,7 +139,10 @@ def wide_shapes(
     tallest.open_largest(heights)
     wide_summary[:4] = 0
     shift = 2 * MASK_BITS
-    shapes[:nodes] = (
+    out = steps[: 4 * nodes].reshape(-1, 4)
+    out[:, :2] = pairs
+    out[:, 2] = leaf_counts[: 2 * nodes : 2]
+    out[:, 3] = (
         wanted.mask
         | tallest.mask << np.uint32(MASK_BITS)
         | wanted.entries(heights) << np.uint32(shift)
@@ -154,34 +160,44 @@ def _fitting_mask(shape: U32, waiting: U32) -> U32:
 
 def wide_marks(
     state: NDArray[Any],
-    children: I32,
     paths: U32,
+    steps: I32,
+    leaf_counts: U32,
     ranges: U32,
-    shapes: U32,
+    leaf_order: U32,
     marks: U32,
     order: U32,
 ) -> None:
-    """Twin of wide_marks.wgsl: mark (0 where a node is not wide) and preorder place of every inner
-    node; `order[place]` is 1 for wide nodes."""
+    """Twin of wide_marks.wgsl: first and last leaf, mark (0 where a node is not wide) and preorder
+    place of every inner node; `order[place]` is 1 for wide nodes."""
     nodes = node_count(state)
     path = paths[: 2 * nodes].reshape(-1, 2)
     depth = (path[:, 1] >> np.uint32(DEPTH_SHIFT)).astype(np.int64)
     turns = path[:, 0].astype(np.int64) | (path[:, 1].astype(np.int64) & 0xFFFF) << 32
-    place = ranges[: 2 * nodes : 2] + (depth - np.bitwise_count(turns)).astype(np.uint32)
-    pairs = children[: 2 * nodes].reshape(-1, 2)
+    of_node = steps[: 4 * nodes].reshape(-1, 4)
+    shapes = of_node[:, 3].astype(np.uint32)
     at, code = np.zeros(nodes, np.int64), np.ones(nodes, np.int64)
-    waiting, level = np.zeros(nodes, np.uint32), np.ones(nodes, np.uint32)
+    first, waiting = np.zeros((2, nodes), np.uint32)
+    level = np.ones(nodes, np.uint32)
     mask = _fitting_mask(np.full(nodes, shapes[0]), waiting)
     for step in range(int(depth.max())):
         on = np.flatnonzero(step < depth)
         right = turns[on] >> step & 1
-        at[on] = pairs[at[on], right]
+        first[on] += np.where(right, of_node[at[on], 2], 0).astype(np.uint32)
+        at[on] = of_node[at[on], right]
         code[on] = 2 * code[on] + right
         wide = on[(code[on] >= 8) | (mask[on] >> (code[on].clip(2, 8) - 2) & 1 == 0)]
         waiting[wide] += 1 + np.bitwise_count(mask[wide])
         level[wide] += 1
         mask[wide] = _fitting_mask(shapes[at[wide]], waiting[wide])
         code[wide] = 1
+    left = of_node[:, 2].astype(np.uint32)
+    leaves = np.maximum(left + leaf_counts[1 : 2 * nodes : 2], np.uint32(1))
+    ranges[: 2 * nodes].reshape(-1, 2)[:] = np.stack([first, first + leaves - 1], axis=1)
+    for side, start in ((0, first), (1, first + left)):
+        leaf = leaf_slots(of_node[:, side])
+        leaf_order[start[leaf]] = ~of_node[leaf, side]
+    place = first + (depth - np.bitwise_count(turns)).astype(np.uint32)
     out = marks[: 2 * nodes].reshape(-1, 2)
     mark = (
         np.uint32(1)
@@ -233,7 +249,7 @@ class GpuCollapse:
         self.mode = mode
         self.nodes = nodes = max(capacity - 1, 1)
         sizes = {"places": 4 * nodes, "wide_children": 16 * nodes, "wide_summary": 16}
-        scratch = {"shapes": 4 * nodes, "marks": 8 * nodes, "order": 4 * nodes}
+        scratch = {"steps": 16 * nodes, "marks": 8 * nodes, "order": 4 * nodes}
         for name, size in (sizes | scratch).items():
             device.check_binding(f"collapse/{name}", size)
         self.buffers = {
@@ -264,7 +280,8 @@ class GpuCollapse:
     def encode(
         self, scope: Any, tree_buffers: dict[str, Any], order_buffers: dict[str, Any]
     ) -> None:
-        """Within the pass `scope`, after `TreeOrder.encode` of the same tree."""
+        """Within the pass `scope`, after `TreeOrder.encode` of the same tree. Fills `ranges` and
+        `leaf_order` of `order_buffers` too, so that the order may leave them out."""
         resources = {**tree_buffers, **order_buffers, **self.buffers, **self._scratch}
         groups = group_count(self.nodes)
         self.stages["wide_shapes"].dispatch(scope, resources, groups)

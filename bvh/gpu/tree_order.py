@@ -26,7 +26,6 @@ incoherent ray traversal on GPUs through compressed wide BVHs", section 3.1), fo
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -244,14 +243,6 @@ class TreeOrder:
     def _parameters(self, *words: int) -> Any:
         return self.device.upload("parameters", np.array(words, np.uint32), "UNIFORM|COPY_DST")
 
-    def phases(self, tree_buffers: dict[str, Any]) -> dict[str, Callable[[Any], None]]:
-        """What `encode` does, in order, each into a pass that it is given."""
-        return {
-            "levels": partial(self.encode_levels, tree_buffers=tree_buffers),
-            "subtrees": partial(self.encode_subtrees, tree_buffers=tree_buffers),
-            "ranges": partial(self._encode_ranges, tree_buffers=tree_buffers),
-        }
-
     def encode_levels(self, scope: Any, tree_buffers: dict[str, Any]) -> None:
         """Parents, paths and levels alone, from `state` and `children`."""
         resources = {**tree_buffers, **self.buffers, **self._scratch, "parameters": self._tiled}
@@ -268,11 +259,15 @@ class TreeOrder:
                 scope, {**resources, "parameters": parameters}, sweep_groups(self.device)
             )
 
-    def _encode_ranges(self, scope: Any, tree_buffers: dict[str, Any]) -> None:
+    def encode_ranges(self, scope: Any, tree_buffers: dict[str, Any]) -> None:
+        """Leaf ranges and the leaves' order, after the subtrees."""
         resources = {**tree_buffers, **self.buffers}
         self.stages["leaf_ranges"].dispatch(scope, resources, self._tiles)
 
-    def encode(self, scope: Any, tree_buffers: dict[str, Any]) -> None:
-        """All of `buffers`, within the pass `scope`, after the build that fills `tree_buffers`."""
-        for encode_phase in self.phases(tree_buffers).values():
-            encode_phase(scope)
+    def encode(self, scope: Any, tree_buffers: dict[str, Any], *, ranges: bool = True) -> None:
+        """All of `buffers`, within the pass `scope`, after the build that fills `tree_buffers`;
+        without `ranges` and `leaf_order` where a collapse, which fills them too, comes next."""
+        self.encode_levels(scope, tree_buffers)
+        self.encode_subtrees(scope, tree_buffers)
+        if ranges:
+            self.encode_ranges(scope, tree_buffers)

@@ -16,7 +16,7 @@ def test_record_has_every_code_and_phase(tmp_path: Path) -> None:
     assert record["context"]["adapter"]
     for row in record["rows"].values():
         build = ["morton", "sort", "hierarchy", "bounds"]
-        back = ["levels", "subtrees", "ranges", "collapse best", "collapse greedy"]
+        back = ["levels", "subtrees", "collapse best", "collapse greedy"]
         assert list(row["phases_ms"]) == build + back
         assert all(0 < p["min"] <= p["median"] <= p["max"] for p in row["phases_ms"].values())
         assert row["whole_ms"]["median"] > 0 and row["kept"] == 3000

@@ -12,8 +12,9 @@ override GREEDY: bool = false;
 @group(0) @binding(3) var<storage, read> bounds: array<vec2f>;
 @group(0) @binding(4) var<storage, read> heights: array<u32>;
 @group(0) @binding(5) var<storage, read> shares: array<u32>;
-@group(0) @binding(6) var<storage, read_write> shapes: array<u32>;
-@group(0) @binding(7) var<storage, read_write> wide_summary: array<u32>;
+@group(0) @binding(6) var<storage, read> leaf_counts: array<vec2u>;
+@group(0) @binding(7) var<storage, read_write> steps: array<vec4i>;
+@group(0) @binding(8) var<storage, read_write> wide_summary: array<u32>;
 
 fn rounded(value: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(value) ^ parameters.x);
@@ -104,7 +105,8 @@ fn main(
     let node = flat_index(group, groups, lane);
     if (node < 4u) { wide_summary[node] = 0u; }
     if (node >= max(state[0].kept, 2u) - 1u) { return; }
-    let unopened = Slots(vec4i(children[node], EMPTY_CHILD, EMPTY_CHILD), vec4u(2u, 3u, 0u, 0u), 0u);
+    let pair = children[node];
+    let unopened = Slots(vec4i(pair, EMPTY_CHILD, EMPTY_CHILD), vec4u(2u, 3u, 0u, 0u), 0u);
     var wanted: Slots;
     if (GREEDY) {
         wanted = open_largest(open_largest(unopened, false), false);
@@ -112,6 +114,7 @@ fn main(
         wanted = open_best(node, unopened);
     }
     let tallest = open_largest(open_largest(unopened, true), true);
-    shapes[node] = wanted.mask | tallest.mask << MASK_BITS | entries(wanted) << (2u * MASK_BITS)
+    let shape = wanted.mask | tallest.mask << MASK_BITS | entries(wanted) << (2u * MASK_BITS)
         | entries(tallest) << (2u * MASK_BITS + ENTRY_BITS);
+    steps[node] = vec4i(pair, i32(leaf_counts[node].x), i32(shape));
 }

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from engine.gpu.stage import submit_pass
 CAPACITY = 5000
 COUNTS = [0, 1, 2, 3, 4, 5, 6, 17, 258, 2049, CAPACITY]
 HOST = {"best": collapse_best, "greedy": collapse_greedy}
-DTYPES = {"wide_children": np.int32}
+DTYPES = {"wide_children": np.int32, "steps": np.int32}
 
 
 class Collapse:
@@ -48,7 +49,7 @@ class Collapse:
         """In one pass, after the build of `tree_buffers`."""
         submit_pass(
             self.device,
-            lambda scope: self.order.encode(scope, tree_buffers),
+            lambda scope: self.order.encode(scope, tree_buffers, ranges=False),
             lambda scope: self.item.encode(scope, tree_buffers, self.order.buffers),
         )
         return self.item.read(tree_buffers)
@@ -117,14 +118,15 @@ def test_stages_equal_their_twins(
         tree, _ = binary_tree(rng, count, shape)
         arrays = as_arrays(tree, count)
         collapse.run(_upload(device, arrays))
-        buffers = {**item.buffers, **item._scratch}
+        walked = {name: order.buffers[name] for name in ("ranges", "leaf_order")}
+        buffers = {**item.buffers, **item._scratch, **walked}
         found = {
             name: device.read(b, DTYPES.get(name, np.uint32))
             for name, b in buffers.items()
             if name != "parameters"
         }
-        twins = {name: np.full_like(a, 0x77777777) for name, a in found.items()} | arrays
-        twins |= {name: device.read(buffer) for name, buffer in order.buffers.items()}
+        twins = {name: device.read(buffer) for name, buffer in order.buffers.items()} | arrays
+        twins |= {name: np.full_like(a, 0x77777777) for name, a in found.items()}
         twins["parameters"] = np.zeros(4, np.uint32)
         item.stages["wide_shapes"].run_cpu(twins)
         item.stages["wide_marks"].run_cpu(twins)
@@ -133,9 +135,14 @@ def test_stages_equal_their_twins(
         flags[:] = np.cumsum(flags) - flags
         item.stages["place_wide"].run_cpu(twins)
         wide = int(found["wide_summary"][0])
-        sizes = {"shapes": nodes, "marks": 2 * nodes, "order": nodes, "places": wide}
+        sizes = {"steps": 4 * nodes, "marks": 2 * nodes, "order": nodes, "places": wide}
+        sizes |= {"ranges": 2 * nodes, "leaf_order": count}
         for name, size in (sizes | {"wide_children": 4 * wide, "wide_summary": 4}).items():
             assert (found[name][:size] == twins[name][:size]).all(), name
+        # The order's own walk, up instead of down, finds the same leaves.
+        submit_pass(device, partial(order.encode, tree_buffers=_upload(device, arrays)))
+        for name, buffer in walked.items():
+            assert (device.read(buffer)[: sizes[name]] == found[name][: sizes[name]]).all()
 
 
 def test_stack_limit_decides_in_deep_trees(device: Any, binary_tree: Any, as_arrays: Any) -> None:
@@ -144,7 +151,7 @@ def test_stack_limit_decides_in_deep_trees(device: Any, binary_tree: Any, as_arr
     tree, _ = binary_tree(np.random.default_rng(1), CAPACITY, "chain")
     collapse.run(_upload(device, as_arrays(tree, CAPACITY)))
     mark = device.read(collapse.item._scratch["marks"])[: 2 * len(tree.children) : 2]
-    shape = device.read(collapse.item._scratch["shapes"])[: len(tree.children)]
+    shape = device.read(collapse.item._scratch["steps"])[3 : 4 * len(tree.children) : 4]
     wide = mark > 0
     assert ((mark[wide] >> 1 & 63) != (shape[wide] & 63)).any()
 
