@@ -345,9 +345,7 @@ def _block(s: Subject, rng: Rng) -> tuple[int, ContainerMap, int, int, int]:
     number = int(rng.integers(1, len(s.containers)))
     c = s.containers[number]
     block = int(rng.integers(len(c.leaf_word)))
-    word = int(c.leaf_word[block])
-    single = int(s.words[word + layout.TRIANGLE_PRIMITIVE_1_WORD]) == layout.INVALID_POINTER
-    return number, c, block, word, 1 if single else 2
+    return number, c, block, int(c.leaf_word[block]), c.count(block)
 
 
 def _flag(sort: str, structural: bool, word: int, *edits: tuple[int, int]) -> Mutation:
@@ -368,31 +366,45 @@ def flag_rotation(s: Subject, rng: Rng) -> Mutation | None:
 
 
 def flag_unread(s: Subject, rng: Rng) -> Mutation | None:
-    """Bits that no reader uses: high nibbles, bytes of absent triangles, geometry bits 25 up."""
+    """Bits that no reader uses: bytes of absent triangles; but in fans high nibbles, and bits 25
+    up of the geometry word."""
     _, _, _, word, count = _block(s, rng)
     at, bit = layout.TRIANGLE_FLAGS_WORD, int(rng.integers(4, 8)) + 8 * int(rng.integers(4))
-    if rng.random() < 0.3:
+    if count > 2:
+        if count == 4:
+            return None
+        bit = int(rng.integers(24, 28))
+    elif rng.random() < 0.3:
         bit = int(rng.integers(8 * count, 32))
-    if rng.random() < 0.3:
+    elif rng.random() < 0.3:
         at, bit = layout.TRIANGLE_GEOMETRY_WORD, int(rng.integers(25, 32))
     return _flag("unread bit", False, word, (at, int(s.words[word + at]) ^ 1 << bit))
 
 
+def _geometry(c: ContainerMap, block: int) -> int:
+    assert c.rows is not None
+    return int(c.rows.geometry[np.searchsorted(c.rows.block, block)])
+
+
 def flag_opaque(s: Subject, rng: Rng) -> Mutation | None:
     """A geometry of many blocks that is opaque in all but one, or in one alone."""
-    _, c, _, word, _ = _block(s, rng)
+    _, c, block, word, count = _block(s, rng)
     assert c.rows is not None
-    at = layout.TRIANGLE_GEOMETRY_WORD
-    own = int(s.words[word + at])
-    others = (
-        s.words[c.leaf_word + at] & layout.GEOMETRY_INDEX_MASK == own & layout.GEOMETRY_INDEX_MASK
-    )
-    new = own ^ layout.GEOMETRY_OPAQUE
-    return _flag("opacity", bool(others.sum() > 1), word, (at, new))
+    at, bit = layout.TRIANGLE_GEOMETRY_WORD, layout.GEOMETRY_OPAQUE
+    if count > 2:
+        at, bit = layout.TRIANGLE_FLAGS_WORD, layout.FAN_OPAQUE
+    blocks = np.unique(c.rows.block[c.rows.geometry == _geometry(c, block)])
+    return _flag("opacity", len(blocks) > 1, word, (at, int(s.words[word + at]) ^ bit))
 
 
 def flag_geometry(s: Subject, rng: Rng) -> Mutation | None:
-    _, c, _, word, _ = _block(s, rng)
+    _, c, _, word, count = _block(s, rng)
+    if count > 2:
+        at = layout.TRIANGLE_FLAGS_WORD
+        index = int(rng.integers(c.header.geometry_count, layout.FAN_GEOMETRY_LIMIT))
+        opaque = int(s.words[word + at]) >> 31
+        marks = layout.pack_fan_geometry(index, opaque)
+        return _flag("geometry", True, word, (at, int(s.words[word + at]) & 0x0F0F0F0F | marks))
     at = layout.TRIANGLE_GEOMETRY_WORD
     index = int(rng.integers(c.header.geometry_count, layout.GEOMETRY_INDEX_MASK + 1))
     new = int(s.words[word + at]) & ~layout.GEOMETRY_INDEX_MASK | index
@@ -400,29 +412,55 @@ def flag_geometry(s: Subject, rng: Rng) -> Mutation | None:
 
 
 def flag_pair(s: Subject, rng: Rng) -> Mutation | None:
-    """The word that says how many triangles a block holds, against its pointer's type."""
-    _, _, _, word, count = _block(s, rng)
-    new = layout.INVALID_POINTER if count == 2 else int(rng.integers(1 << 31))
-    return _flag("triangle count", True, word, (layout.TRIANGLE_PRIMITIVE_1_WORD, new))
+    """The word that says how many triangles a block holds, against its pointer's type: the id of
+    the second, or of a fan's fourth."""
+    _, c, block, word, count = _block(s, rng)
+    at = layout.TRIANGLE_PRIMITIVE_1_WORD
+    if count > 2:
+        at = int(c.fan_row[block]) + layout.FAN_ROW_WORDS - 1 - word
+    new = layout.INVALID_POINTER if count in (2, 4) else int(rng.integers(1 << 31))
+    return _flag("triangle count", True, word, (at, new))
 
 
 def flag_primitive(s: Subject, rng: Rng) -> Mutation | None:
     """The id of another triangle of the same geometry, or one that nobody has."""
-    _, c, _, word, _ = _block(s, rng)
+    _, c, block, word, count = _block(s, rng)
     assert c.rows is not None
     at = layout.TRIANGLE_PRIMITIVE_0_WORD
+    if count > 2:
+        at = int(c.fan_row[block]) + int(rng.integers(count)) - word
     if rng.random() < 0.5:
         return _flag("new primitive", False, word, (at, int(rng.integers(1 << 24, 1 << 31))))
-    own = int(s.words[word + layout.TRIANGLE_GEOMETRY_WORD]) & layout.GEOMETRY_INDEX_MASK
-    same = np.flatnonzero(c.rows.geometry == own)
+    same = np.flatnonzero(c.rows.geometry == _geometry(c, block))
     new = int(c.rows.primitive[same[int(rng.integers(len(same)))]])
     return _flag("primitive twice", True, word, (at, new))
+
+
+def flag_fan_table(s: Subject, rng: Rng) -> Mutation | None:
+    """Which leaves are fans, where their rows start, or what fills the table up."""
+    _, c, block, word, _ = _block(s, rng)
+    if not c.header.fan_unit:
+        return None
+    table = c.base + c.header.fan_unit * layout.UNIT_WORDS
+    at = table + block // layout.FAN_GROUP_LEAVES * layout.FAN_GROUP_WORDS
+    roll = rng.random()
+    if roll < 0.4:
+        new = int(s.words[at]) ^ 1 << block % layout.FAN_GROUP_LEAVES
+        return _flag("fan or not", True, word, (at - word, new))
+    if roll < 0.8:
+        return _flag("first row", True, word, (at + 1 - word, int(rng.integers(ANY_WORD))))
+    end = c.base + c.header.size_units * layout.UNIT_WORDS
+    last = int(c.fan_row.max()) + layout.FAN_ROW_WORDS
+    if last == end:
+        return None
+    at = int(rng.integers(last, end))
+    return _flag("filled table", True, word, (at - word, int(rng.integers(1, ANY_WORD))))
 
 
 def flag_vertex(s: Subject, rng: Rng) -> Mutation | None:
     """A coordinate that is no number, outside the block's box, or moved inside it."""
     number, c, block, word, count = _block(s, rng)
-    coordinate = int(rng.integers(9 if count == 1 else 12))
+    coordinate = int(rng.integers((9, 12, 15, 15)[count - 1]))
     axis = coordinate % 3
     low, high = c.exact[c.leaf_parent[block], c.leaf_slot[block], :, axis]
     roll = rng.random()
@@ -443,7 +481,7 @@ def flag_vertex(s: Subject, rng: Rng) -> Mutation | None:
 def flag_fourth_vertex(s: Subject, rng: Rng) -> Mutation | None:
     """V3 of a block of one triangle, which nobody reads."""
     _, _, _, word, count = _block(s, rng)
-    if count == 2:
+    if count > 1:
         return None
     at = layout.TRIANGLE_V3_WORD + int(rng.integers(3))
     return _flag("unread vertex", False, word, (at, int(rng.integers(ANY_WORD))))
@@ -583,6 +621,7 @@ SORTS: dict[str, tuple[Sort, ...]] = {
         flag_primitive,
         flag_vertex,
         flag_fourth_vertex,
+        flag_fan_table,
     ),
     "instance": (instance_word, instance_random, instance_other_blas, instance_matrix),
     "descriptor": (descriptor_bit, descriptor_bounds),

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from bvh import layout, oracle
 from bvh.build import Blas, BuildOptions, build_blas
-from bvh.decode import TriangleRows, container_nodes, decode_triangles, node_boxes
+from bvh.decode import (
+    TriangleRows,
+    container_nodes,
+    decode_triangles,
+    leaf_records,
+    node_boxes,
+)
+from bvh.fan_blocks import find_fan_rows, unpack_fan_table
 from bvh.header import Header, unpack_header
 from bvh.rays import Rays, make_rays
 from bvh.scene_bvh import SceneBvh, assemble
@@ -47,6 +54,12 @@ class ContainerMap:
     leaf_parent: Index  # [leaves] node whose slot holds it
     leaf_slot: Index  # [leaves]
     rows: TriangleRows | None  # of a BLAS: its triangles
+    fan_row: Index  # [leaves] where the ids of a fan are, -1 for other leaves
+
+    def count(self, block: int) -> int:
+        """Triangles of a block."""
+        assert self.rows is not None
+        return int(np.diff(np.searchsorted(self.rows.block, [block, block + 1]))[0])
 
     def node_pointer(self, node: int) -> int:
         """The pointer that leads to a node, relative to the container."""
@@ -135,7 +148,7 @@ class Subject:
             chosen = np.arange(len(container.rows.block)) if rows is None else rows
             block = container.leaf_word[container.rows.block[chosen]]
             triangle = chosen - np.searchsorted(container.rows.block, container.rows.block[chosen])
-            slots = np.array(layout.TRIANGLE_SLOTS[:2])[triangle]
+            slots = np.array(layout.TRIANGLE_SLOTS)[triangle]
             cells = block[:, None, None] + 3 * slots[:, :, None] + np.arange(3)
             corners = self.words[cells].view(np.float32).astype(np.float64)
             origin = rays["origin"] @ matrix[:, :3].T + matrix[:, 3]
@@ -242,7 +255,7 @@ def map_container(words: U32, base: int) -> ContainerMap:
     if not header.kind:
         types = np.zeros(header.leaf_count, np.uint8)
         types[leaf[is_leaf]] = kind[is_leaf]
-        rows = decode_triangles(units[header.leaf_unit :], types)
+        rows = decode_triangles(leaf_records(units, header), types, unpack_fan_table(own, header))
     exact = np.empty((len(unit), 4, 2, 3), np.float32)
     exact[:, :, 0], exact[:, :, 1] = np.inf, -np.inf
     if rows is None:
@@ -257,16 +270,18 @@ def map_container(words: U32, base: int) -> ContainerMap:
             below = exact[child[node, s]]
             exact[node, s] = below[:, 0].min(0), below[:, 1].max(0)
     first_leaf = base + header.leaf_unit * layout.UNIT_WORDS
+    leaf_word = first_leaf + np.arange(header.leaf_count) * leaf_units * layout.UNIT_WORDS
     return ContainerMap(
         base=base,
         header=header,
         node_word=base + unit * layout.UNIT_WORDS,
         node_half=half,
         exact=exact,
-        leaf_word=first_leaf + np.arange(header.leaf_count) * leaf_units * layout.UNIT_WORDS,
+        leaf_word=leaf_word,
         leaf_parent=parent[order],
         leaf_slot=slot[order],
         rows=rows,
+        fan_row=find_fan_rows(words, np.full(header.leaf_count, base), leaf_word),
     )
 
 
@@ -279,6 +294,7 @@ def make_subjects(seed: int, count: int | None = None) -> list[Subject]:
         ("fp16", BuildOptions(nodes="fp16", reinsertion=0), 1, 4),
         ("fp32", BuildOptions(nodes="fp32", leaf=1, reinsertion=0), 1, 3),
         ("greedy", BuildOptions(collapse="greedy", reinsertion=0), 2, 12),
+        ("fans", BuildOptions(leaf=4, reinsertion=0), 1, 2),
     )
     return [
         make_subject(rng, name, options, blases, instances)
@@ -290,7 +306,7 @@ def make_subject(
     rng: np.random.Generator, name: str, options: BuildOptions, blas_count: int, instances: int
 ) -> Subject:
     """`blas_count` bumpy closed surfaces with a few loose triangles, placed `instances` times."""
-    total = 2800 if options.leaf == 1 else 4400
+    total = {1: 2800, 2: 4400, 4: 8000}[options.leaf]
     blases = [build_surface(rng, total // blas_count, options) for _ in range(blas_count)]
     placed = []
     for i in range(instances):
@@ -332,7 +348,10 @@ def build_surface(rng: np.random.Generator, count: int, options: BuildOptions) -
     corners = np.concatenate([quads[:, :, [0, 1, 2]], quads[:, :, [1, 3, 2]]]).reshape(-1, 3, 3)
     loose = rng.uniform(-1, 1, (count // 12, 1, 3)) + 0.1 * rng.normal(size=(count // 12, 3, 3))
     corners = np.concatenate([corners, loose]).astype(np.float32)
-    geometry = (np.arange(len(corners)) % 5 == 0).astype(np.uint32)
+    # Fans want neighbours of one geometry: runs of quads, both triangles of each.
+    number = np.arange(len(corners)) % (rings * columns)
+    number = number // 12 if options.leaf == 4 else np.arange(len(corners))
+    geometry = (number % 5 == 0).astype(np.uint32)
     primitive = np.arange(len(corners), dtype=np.uint32)
     return build_blas(corners, geometry, primitive, np.array([True, False]), options)
 
