@@ -15,17 +15,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bvh.gpu.build_records import group_count, sweep_groups
-from bvh.gpu.reinsertion_moves import (
-    claim_by_gain,
-    claim_by_node,
-    reinsertion_apply,
-    reinsertion_check,
-    reinsertion_choose,
-    reinsertion_judge,
-    reinsertion_links,
-    reinsertion_select,
-    reinsertion_weigh,
-)
 from bvh.gpu.reinsertion_records import (
     PARAMETERS,
     PROGRESS,
@@ -33,51 +22,13 @@ from bvh.gpu.reinsertion_records import (
     buffer_bytes,
     make_parameters,
 )
-from bvh.gpu.reinsertion_refit import (
-    reinsertion_levels,
-    reinsertion_mark,
-    reinsertion_refit,
-    reinsertion_scatter,
-    reinsertion_settle,
-    reinsertion_sum,
-    reinsertion_verdict,
-)
-from bvh.gpu.reinsertion_search import reinsertion_search
+from bvh.gpu.reinsertion_stages import END, MARK, MOVE, START, TWINS
 from bvh.transforms.reinsertion import ReinsertionConfig, round_parameters
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
 
-# Stage: twin, file, overrides.
-STAGES: dict[str, tuple[Any, str, dict[str, float]]] = {
-    "links": (reinsertion_links, "links", {}),
-    "weigh": (reinsertion_weigh, "weigh", {}),
-    "choose": (reinsertion_choose, "choose", {}),
-    "select": (reinsertion_select, "select", {}),
-    "search": (reinsertion_search, "search", {}),
-    "claim_by_gain": (claim_by_gain, "claim", {"BY_NODE": False}),
-    "claim_by_node": (claim_by_node, "claim", {"BY_NODE": True}),
-    "judge": (reinsertion_judge, "judge", {}),
-    "check": (reinsertion_check, "check", {}),
-    "apply": (reinsertion_apply, "apply", {}),
-    "mark": (reinsertion_mark, "mark", {}),
-    "levels": (reinsertion_levels, "levels", {}),
-    "scatter": (reinsertion_scatter, "scatter", {}),
-    "refit": (reinsertion_refit, "refit", {}),
-    "sum": (reinsertion_sum, "sum", {}),
-    "verdict": (reinsertion_verdict, "verdict", {}),
-    "settle": (reinsertion_settle, "settle", {}),
-}
-MOVE_STAGES = (
-    "weigh",
-    "choose",
-    "select",
-    "search",
-    "claim_by_gain",
-    "claim_by_node",
-    "judge",
-    "check",
-    "apply",
-)
+# The two passes of one shader.
+CLAIMS = {"claim_by_gain": {"BY_NODE": False}, "claim_by_node": {"BY_NODE": True}}
 
 
 class GpuReinsertion:
@@ -113,18 +64,18 @@ class GpuReinsertion:
             name: Stage(
                 device,
                 f"reinsertion/{name}",
-                f"bvh/gpu/shaders/reinsertion/reinsertion_{file}.wgsl",
-                constants=constants,
+                f"bvh/gpu/shaders/reinsertion/{_shader(name)}.wgsl",
+                constants=CLAIMS.get(name),
                 twin=twin,
             )
-            for name, (twin, file, constants) in STAGES.items()
+            for name, twin in TWINS.items()
         }
         sweep = sweep_groups(device)
         over_all = dict.fromkeys(
             ("links", "weigh", "select", "scatter"), max(group_count(capacity), 1)
         )
         self._groups = {
-            **dict.fromkeys(STAGES, sweep),
+            **dict.fromkeys(TWINS, sweep),
             **over_all,
             **dict.fromkeys(("choose", "levels", "verdict"), 1),
             "refit": sweep // 8,  # most levels are short, and there are many
@@ -143,13 +94,13 @@ class GpuReinsertion:
         resources = {**self.resources, **{name: tree_buffers[name] for name in names}}
         for number, parameters in enumerate(self._rounds):
             here = {**resources, "parameters": parameters}
-            for name in MOVE_STAGES if number else ("links", "choose"):
+            for name in MOVE if number else START:
                 self._dispatch(scope, name, here)
-            for name in ("mark", "levels", "scatter"):
+            for name in MARK:
                 self._dispatch(scope, name, here)
             for level in reversed(self._levels):
                 self._dispatch(scope, "refit", {**resources, "parameters": level})
-            for name in ("sum", "verdict", "settle"):
+            for name in END:
                 self._dispatch(scope, name, here)
 
     def _dispatch(self, scope: Any, name: str, resources: dict[str, Any]) -> None:
@@ -159,3 +110,7 @@ class GpuReinsertion:
         """The PROGRESS record after the last submission: rounds and moves that were carried out,
         summed area before and after."""
         return self.device.read(self.resources["progress"], PROGRESS.dtype, count=1)
+
+
+def _shader(stage: str) -> str:
+    return "reinsertion_claim" if stage in CLAIMS else f"reinsertion_{stage}"

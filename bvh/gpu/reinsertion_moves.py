@@ -13,6 +13,7 @@ that moves itself could close a cycle and is refused, whether or not the other o
 (Without such moves, each node of a cycle would lie inside the next one's subtree before the round.)
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -177,14 +178,8 @@ def reinsertion_claim(
             np.maximum.at(lock[:, 1], column[most], own[most])
 
 
-def claim_by_gain(*buffers: Any) -> None:
-    """The first of the two passes."""
-    reinsertion_claim(*buffers, by_node=False)
-
-
-def claim_by_node(*buffers: Any) -> None:
-    """The second one."""
-    reinsertion_claim(*buffers, by_node=True)
+claim_by_gain = partial(reinsertion_claim, by_node=False)
+claim_by_node = partial(reinsertion_claim, by_node=True)
 
 
 def reinsertion_judge(

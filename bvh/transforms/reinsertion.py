@@ -9,6 +9,7 @@ This is the optimisation on the CPU, made of the NumPy twins of the stages that
 `bvh.gpu.reinsertion` dispatches, so the tree is the GPU's, node for node.
 """
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,29 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.gpu.build_records import BUILD_STATE
-from bvh.gpu.reinsertion_moves import (
-    claim_by_gain,
-    claim_by_node,
-    reinsertion_apply,
-    reinsertion_check,
-    reinsertion_choose,
-    reinsertion_judge,
-    reinsertion_links,
-    reinsertion_select,
-    reinsertion_weigh,
-)
 from bvh.gpu.reinsertion_records import PROGRESS, buffer_bytes, make_parameters
-from bvh.gpu.reinsertion_refit import (
-    reinsertion_levels,
-    reinsertion_mark,
-    reinsertion_refit,
-    reinsertion_scatter,
-    reinsertion_settle,
-    reinsertion_sum,
-    reinsertion_verdict,
-)
-from bvh.gpu.reinsertion_search import reinsertion_search
+from bvh.gpu.reinsertion_stages import END, MARK, MOVE, START, TWINS
 from bvh.tree import MAX_DEPTH, Bounds, Tree
+
+# Of scratch that is not u32.
+DTYPES: dict[str, type] = {
+    "parents": np.int32,
+    "candidates": np.int32,
+    "kept_links": np.int32,
+    "kept_bounds": np.float32,
+    "partials": np.float32,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +41,7 @@ class ReinsertionConfig:
     rounds: int = 30
     batch: int = 1 << 13
     stride: int = 4
-    steps: int = 400
+    steps: int = 200
     least_progress: float = 1e-4
     max_depth: int = MAX_DEPTH
 
@@ -72,62 +62,50 @@ def round_parameters(capacity: int, config: ReinsertionConfig, number: int) -> N
 def reinsert(tree: Tree, primitive_bounds: Bounds, config: ReinsertionConfig) -> Tree:
     """A tree over the same leaves whose summed inner area is not larger. Trees of fewer than four
     leaves, or deeper than `config.max_depth`, come back unchanged."""
-    count = len(primitive_bounds)
-    if count < 4:
+    if len(primitive_bounds) < 4:
         return tree
-    boxes = np.array(primitive_bounds, np.float32).reshape(-1)
-    children = tree.children.astype(np.int32).reshape(-1)
-    bounds = tree.bounds.astype(np.float32).reshape(-1)
+    buffers = make_buffers(tree, primitive_bounds)
+    for number in range(config.rounds + 1):
+        run_round(buffers, config, number)
+        if buffers["progress"]["done"][0]:
+            break
+    return Tree(buffers["children"].reshape(-1, 2), buffers["bounds"].reshape(-1, 2, 3))
+
+
+def make_buffers(tree: Tree, primitive_bounds: Bounds) -> dict[str, NDArray[Any]]:
+    """Copies of the tree and scratch, by the names that the stages bind."""
+    count = len(primitive_bounds)
+    sizes = buffer_bytes(count)
+    buffers: dict[str, NDArray[Any]] = {
+        name: np.zeros(size // 4, DTYPES.get(name, np.uint32)) for name, size in sizes.items()
+    }
     state = np.zeros(1, BUILD_STATE.dtype)
     state["kept"] = count
-    s = {name: np.zeros(size // 4, np.uint32) for name, size in buffer_bytes(count).items()}
-    for name in ("parents", "candidates", "kept_links"):
-        s[name] = s[name].view(np.int32)
-    for name in ("kept_bounds", "partials"):
-        s[name] = s[name].view(np.float32)
-    progress = s["progress"].view(PROGRESS.dtype)
-    tally, candidates, moves, parents = s["tally"], s["candidates"], s["moves"], s["parents"]
-    levels = [make_parameters(level=level) for level in range(config.max_depth)]
+    return {
+        **buffers,
+        "progress": np.zeros(1, PROGRESS.dtype),
+        "state": state,
+        "boxes": np.array(primitive_bounds, np.float32).reshape(-1),
+        "children": np.array(tree.children, np.int32).reshape(-1),
+        "bounds": np.array(tree.bounds, np.float32).reshape(-1),
+    }
 
-    for number in range(config.rounds + 1):
-        p = round_parameters(count, config, number)
-        if number == 0:
-            reinsertion_links(
-                p, state, children, bounds, parents, s["moving"], s["marks"], progress
-            )
-            reinsertion_choose(p, s["histogram"], tally)
-        else:
-            reinsertion_weigh(p, state, progress, parents, bounds, s["locks"], s["histogram"])
-            reinsertion_choose(p, s["histogram"], tally)
-            reinsertion_select(p, state, progress, parents, bounds, tally, candidates)
-            reinsertion_search(
-                p, progress, tally, candidates, children, parents, bounds, boxes, moves
-            )
-            for claim in (claim_by_gain, claim_by_node):
-                claim(p, tally, candidates, moves, children, parents, s["locks"])
-            reinsertion_judge(
-                p, tally, candidates, children, parents, s["locks"], moves, s["moving"]
-            )
-            reinsertion_check(p, candidates, parents, s["moving"], s["heights"], moves, tally)
-            reinsertion_apply(p, tally, candidates, moves, children, parents)
-        reinsertion_mark(p, state, progress, candidates, moves, parents, tally, s["marks"])
-        reinsertion_levels(tally)
-        reinsertion_scatter(state, progress, s["marks"], tally, s["changed"])
-        for level in reversed(levels):
-            reinsertion_refit(level, tally, s["changed"], children, boxes, bounds, s["heights"])
-        reinsertion_sum(p, state, progress, bounds, s["partials"])
-        reinsertion_verdict(p, state, tally, s["heights"], s["partials"], progress)
-        reinsertion_settle(
-            p,
-            progress,
-            s["changed"],
-            children,
-            bounds,
-            s["heights"],
-            parents,
-            s["kept_links"],
-            s["kept_bounds"],
-        )
-        if progress["done"][0]:
-            break
-    return Tree(children.reshape(-1, 2), bounds.reshape(-1, 2, 3))
+
+def run_round(buffers: dict[str, NDArray[Any]], config: ReinsertionConfig, number: int) -> None:
+    """Round `number`, from 1, after round 0, in place."""
+    capacity = len(buffers["boxes"]) // 6
+    buffers["parameters"] = round_parameters(capacity, config, number)
+    for name in (*(MOVE if number else START), *MARK):
+        run_twin(name, buffers)
+    for level in reversed(range(config.max_depth)):
+        buffers["parameters"]["level"] = level
+        run_twin("refit", buffers)
+    for name in END:
+        run_twin(name, buffers)
+
+
+def run_twin(name: str, buffers: dict[str, NDArray[Any]]) -> None:
+    """One stage on the CPU: a twin's arguments have the names of its buffers."""
+    twin = TWINS[name]
+    parameters = inspect.signature(twin).parameters.values()
+    twin(*(buffers[p.name] for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD))
