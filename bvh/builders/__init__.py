@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bvh.builders import binned_sah, lbvh
+from bvh.builders import binned_sah, lbvh, ploc
 from bvh.tree import Bounds, Tree
 
 
@@ -16,12 +16,15 @@ from bvh.tree import Bounds, Tree
 class Builder:
     """`build(bounds [n, 2, 3] finite float32, config)` returns a binary Tree whose leaves hold
     one primitive each; `n` may be 0. `gpu(device, capacity, config)` makes the builder's object on
-    the GPU (`bvh.gpu`), if it has one; it is made where a device is at hand, never by `build`."""
+    the GPU (`bvh.gpu`), if it has one; it is made where a device is at hand, never by `build`.
+    `twin(bounds, config, capacity)` is that object's tree on the CPU, where `build` gives another.
+    """
 
     name: str
     build: Callable[[Bounds, Any], Tree]
     config: Any
     gpu: Callable[[Any, int, Any], Any] | None = None
+    twin: Callable[[Bounds, Any, int], Tree] | None = None
 
 
 def _gpu_sah(device: Any, capacity: int, config: Any) -> Any:
@@ -32,7 +35,31 @@ def _gpu_sah(device: Any, capacity: int, config: Any) -> Any:
     return GpuBinnedSah(device, capacity, config)
 
 
+def _gpu_ploc(device: Any, capacity: int, config: Any) -> Any:
+    from bvh.gpu.ploc import GpuPloc
+
+    return GpuPloc(device, capacity, config)
+
+
+def _sah_twin(bounds: Bounds, config: Any, capacity: int) -> Tree:
+    from bvh.gpu.binned_sah import build_by_twins
+
+    return build_by_twins(bounds, config, capacity)
+
+
+def _gpu_lbvh(device: Any, capacity: int, config: Any) -> Any:
+    from bvh.gpu.lbvh import GpuLbvh
+
+    return GpuLbvh(device, capacity, config)
+
+
 BUILDERS: tuple[Builder, ...] = (
-    Builder("sah", binned_sah.build, binned_sah.BinnedSahConfig(), _gpu_sah),
-    Builder("lbvh", lbvh.build, lbvh.LbvhConfig()),
+    Builder("sah", binned_sah.build, binned_sah.BinnedSahConfig(), _gpu_sah, _sah_twin),
+    Builder("lbvh", lbvh.build, lbvh.LbvhConfig(), _gpu_lbvh),
+    Builder("ploc", ploc.build, ploc.PlocConfig(), _gpu_ploc),
 )
+
+
+def find_builder(name: str) -> Builder:
+    """The builder of that name, which is one of BUILDERS."""
+    return next(builder for builder in BUILDERS if builder.name == name)

@@ -143,9 +143,8 @@ class GpuLbvh:
     @property
     def tree_buffers(self) -> dict[str, Any]:
         """The last build's buffers, for stages that go on from it."""
-        names = ("deepest", "children", "ranges", "bounds")
-        buffers = {name: self.resources[name] for name in names}
-        return {**self._inputs, **buffers, "paths": self.resources["longer_paths"]}
+        buffers = {name: self.resources[name] for name in ("children", "bounds")}
+        return {**self._inputs, **buffers}
 
     def build_boxes(self, bounds: Bounds) -> Tree:
         """Tree over finite boxes `[n, 2, 3]`, `bvh.builders.lbvh.build`'s; in a submission of its

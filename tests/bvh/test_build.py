@@ -73,7 +73,7 @@ def test_emitted_descriptor_is_exact(rng: np.random.Generator) -> None:
     [
         ({"builder": "magic"}, "unknown builder 'magic'; known: sah"),
         ({"nodes": "fp8"}, "unknown node format 'fp8'"),
-        ({"leaf": 3}, "leaf must be 1 or 2"),
+        ({"leaf": 3}, "leaf must be 1, 2 or 4"),
         ({"collapse": "no"}, "unknown collapse 'no'"),
     ],
 )
