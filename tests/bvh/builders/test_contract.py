@@ -43,7 +43,9 @@ def test_equal_centroids_split_evenly(builder: Builder) -> None:
     bounds = np.stack([np.repeat(-nested, 3, 1), np.repeat(nested, 3, 1)], axis=1)
     tree = builder.build(bounds, builder.config)
     assert check_tree(tree, bounds) == []
-    assert len(tree_levels(tree.children)) <= 16
+    # Merging bottom up chains boxes that lie in each other: each union is the larger box's area.
+    most = MAX_DEPTH if builder.name == "ploc" else 16
+    assert len(tree_levels(tree.children)) <= most
 
 
 @each_builder
