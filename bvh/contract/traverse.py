@@ -16,6 +16,7 @@ from bvh import layout
 from bvh.contract import descriptor as descriptors
 from bvh.contract import pointer as pointers
 from bvh.contract.cases import Cases
+from bvh.contract.fan_ids import read_fan_ids
 from bvh.contract.instance import enter_instance
 from bvh.contract.intersect import Result, Status, node_blocks
 from bvh.contract.memory import GuestMemory
@@ -79,6 +80,8 @@ class _Walk:
         self.height, self.floor = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.instance = np.full(n, MISS_ID, np.uint32)
         self.alive = np.ones(n, np.bool_)
+        # The type of the pointer that led to the block a ray is in, -1 outside of blocks.
+        self.opened = np.full(n, -1, np.int64)
         self.notes: dict[int, str] = {}
         zero, missing = np.zeros(n, np.uint32), np.full(n, MISS_ID, np.uint32)
         none = np.zeros(n, np.float32)
@@ -173,6 +176,8 @@ class _Walk:
         out = self.out
         out.triangle_tests[lanes] += np.uint32(1)
         following = np.full(len(lanes), _NONE, np.uint64)
+        opened = np.maximum(self.opened[lanes], kind)
+        self.opened[lanes] = np.where(self.options.fan & (kind > 0), opened, -1)
         if self.options.fan:
             more = kind > 0
             following[more] = self.pointer[lanes[more]] - np.uint64(1)
@@ -183,12 +188,7 @@ class _Walk:
         if not at.size:
             return following
         near = lanes[at]
-        block, _ = self.memory.load_blocks(node_blocks(self._cases(near))[0])
-        second = (kind[at] == layout.NODE_TRIANGLE_1).astype(np.int64)
-        mask = np.uint32(layout.GEOMETRY_INDEX_MASK)
-        out.geometry[near] = block[:, layout.TRIANGLE_GEOMETRY_WORD] & mask
-        rows = np.arange(len(at))
-        out.primitive[near] = block[rows, layout.TRIANGLE_PRIMITIVE_0_WORD + second]
+        self._read_ids(near, kind[at], opened[at] >= layout.NODE_TRIANGLE_2)
         out.t[near], out.u[near], out.v[near] = t[at], u[at], v[at]
         out.pointer[near], out.instance[near] = self.pointer[near], self.instance[near]
         out.front[near] = value[at, 1] > 0
@@ -201,6 +201,22 @@ class _Walk:
         if self.options.any_hit:
             self._end(near, Ended.FIRST_HIT)
         return following
+
+    def _read_ids(self, lanes: Index, kind: Index, fan: NDArray[np.bool_]) -> None:
+        """Geometry and primitive of hits in blocks, `fan` of three or four triangles."""
+        addresses = node_blocks(self._cases(lanes))[0]
+        block, _ = self.memory.load_blocks(addresses)
+        mask = np.uint32(layout.GEOMETRY_INDEX_MASK)
+        geometry = block[:, layout.TRIANGLE_GEOMETRY_WORD] & mask
+        at = layout.TRIANGLE_PRIMITIVE_0_WORD + np.minimum(kind, 1)
+        primitive = block[np.arange(len(lanes)), at]
+        if fan.any():
+            words = self.descriptor[lanes[fan]]
+            base = np.array([descriptors.unpack(tuple(row)).base for row in words], np.uint64)
+            flags = block[fan, layout.TRIANGLE_FLAGS_WORD]
+            found = read_fan_ids(self.memory, base, addresses[fan], flags, kind[fan])
+            geometry[fan], primitive[fan] = found
+        self.out.geometry[lanes], self.out.primitive[lanes] = geometry, primitive
 
     def _enter(self, lane: int, kind: int) -> np.uint64:
         """A user node: the BLAS root to visit next, or 0xffffffff."""
