@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bvh.blas_cache import BlasCache
 from bvh.build import Blas, BuildOptions, build_blas
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
@@ -45,10 +46,13 @@ class PreparedScene:
 
 
 def prepare(
-    scene: Scene, options: BuildOptions | None = None, group: str = "static"
+    scene: Scene,
+    options: BuildOptions | None = None,
+    group: str = "static",
+    cache: BlasCache | None = None,
 ) -> PreparedScene:
     """Groups, recentres, builds and packs. UserError for an unknown group, or one naming a
-    singular transform."""
+    singular transform. BLASes of what does not deform come from `cache` where it has them."""
     options = options or BuildOptions()
     if group not in GROUPS:
         raise UserError(f"unknown group '{group}', there are {', '.join(GROUPS)}")
@@ -72,7 +76,7 @@ def prepare(
             placed = replace(scene.instances[index], mesh=len(meshes), transform=transform)
             instances.append(placed)
             meshes.append(mesh)
-        blases.append(_build(scene, baked, options))
+        blases.append(_build(scene, baked, options, cache))
         names.append(group)
         bvh_instances.append(BvhInstance(0, transform, FULL_MASK, first_object=0, name=group))
         object_names.append(group)
@@ -86,7 +90,8 @@ def prepare(
             whole = [_shifted(mesh, centre) for mesh in whole]
             blas_of_meshes[key] = (len(blases), len(meshes), _translation(centre))
             meshes += whole
-            blases.append(_build(scene, whole, options))
+            lasting = scene.instances[parts[0]].lifetime != "deforming"
+            blases.append(_build(scene, whole, options, cache if lasting else None))
             names.append(whole[0].name if len(whole) == 1 else _stem(whole[0].name))
         blas, first_mesh, shift = blas_of_meshes[key]
         first = scene.instances[parts[0]]
@@ -210,11 +215,14 @@ def _translation(offset: np.ndarray) -> np.ndarray:
     return matrix
 
 
-def _build(scene: Scene, meshes: Sequence[Mesh], options: BuildOptions) -> Blas:
+def _build(
+    scene: Scene, meshes: Sequence[Mesh], options: BuildOptions, cache: BlasCache | None
+) -> Blas:
     """One BLAS whose geometry g is meshes[g]."""
     counts = [len(mesh.triangles) for mesh in meshes]
     triangles = np.concatenate([mesh.positions[mesh.triangles] for mesh in meshes])
     geometry = np.repeat(np.arange(len(meshes), dtype=np.uint32), counts)
     primitive = np.concatenate([np.arange(count, dtype=np.uint32) for count in counts])
     opaque = np.array([scene.materials[mesh.material].opaque for mesh in meshes], bool)
-    return build_blas(triangles, geometry, primitive, opaque, options)
+    build = cache.build if cache is not None else build_blas
+    return build(triangles, geometry, primitive, opaque, options)

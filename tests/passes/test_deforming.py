@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bvh import oracle
+from bvh.blas_cache import BlasCache
 from bvh.build import BuildOptions, build_blas
 from bvh.header import unpack_header
 from bvh.rays import make_rays
@@ -21,7 +22,7 @@ from passes.gpu_scene import GpuScene
 from passes.prepare import prepare
 from treeline.scenes import load
 
-FRAMES = 6
+FRAMES = 4
 WORDS = VERTEX.size // 4
 
 
@@ -143,3 +144,15 @@ def test_nothing_skinned_is_refused(device: Any, shared_scenes: Any) -> None:
     prepared = prepare(load_scene(shared_scenes / "spot.obj"), BuildOptions(reinsertion=0))
     with pytest.raises(UserError, match="skinned"):
         DeformingObjects(device, prepared, 0)
+
+
+def test_only_what_does_not_deform_is_cached(fox: Scene, shared_scenes: Any, tmp_path: Any) -> None:
+    options = BuildOptions(builder="lbvh", reinsertion=0)
+    cache = BlasCache(tmp_path)
+    prepare(fox, options, cache=cache)
+    assert cache.counts.misses == 0 and list(tmp_path.iterdir()) == []
+    truck = load_scene(shared_scenes / "CesiumMilkTruck.glb")
+    first, again = prepare(truck, options, cache=cache), prepare(truck, options, cache=cache)
+    assert cache.counts.hits == cache.counts.misses == len(first.bvh.blas_bases) > 0
+    assert (first.bvh.words == again.bvh.words).all()
+    assert (first.bvh.words == prepare(truck, options).bvh.words).all()
