@@ -22,6 +22,7 @@ from bvh.layout import (
     NODE_INSTANCE,
     NODE_TRIANGLE_0,
     NODE_TRIANGLE_1,
+    TRIANGLE_GEOMETRY_WORD,
     TRIANGLE_PRIMITIVE_1_WORD,
     UNIT_BYTES,
     UNIT_WORDS,
@@ -90,6 +91,8 @@ def cluster_encode(
             pair = mine[:, TRIANGLE_PRIMITIVE_1_WORD] != INVALID_POINTER
             types = np.where(pair, NODE_TRIANGLE_1, NODE_TRIANGLE_0).astype(np.uint8)
             primitives = int(record["primitives"])
+            mine = mine.copy()
+            mine[:, TRIANGLE_GEOMETRY_WORD] -= record["first_geometry"]
         image = make_image(
             tree,
             every_box[first : first + len(used)],

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.build_records import LARGEST
 from bvh.header import KIND_TLAS, MAGIC, VERSION
 from bvh.layout import pack_descriptor
-from bvh.tree import EMPTY, MAX_DEPTH, STACK_LIMIT
+from bvh.tree import MAX_DEPTH, STACK_LIMIT
 from engine.gpu.structs import Field, Struct
 
 SEGMENT = 512  # boxes a workgroup: 12 KiB of its memory
@@ -77,6 +76,8 @@ TREE_RECORD = Struct(
     Field("primitives", "u32"),  # triangles, or instances
     Field("geometries", "u32"),
     Field("limit_unit", "u32"),  # nothing is written from here on
+    Field("first_geometry", "u32"),  # that leaves count from
+    Field("reserved", "u32", 3),
 )
 
 
@@ -94,7 +95,7 @@ def node_capacity(boxes: int, segments: int) -> int:
 
 
 def wgsl() -> str:
-    """The records and constants for shaders."""
+    """The records and constants for shaders, which import `bvh.gpu.build_records` too."""
     descriptor = pack_descriptor(0, 0)
     constants = {
         "SEGMENT": f"u32 = {SEGMENT}u",
@@ -109,8 +110,6 @@ def wgsl() -> str:
         "SPARE_ENTRIES": f"u32 = {SPARE_ENTRIES}u",
         "SHORTEST_SIDE": "f32 = 0x1p-60",
         "LONGEST_SIDE": "f32 = 1e18",
-        "LARGEST": f"f32 = {float(LARGEST).hex()}",
-        "EMPTY_CHILD": f"i32 = i32({int(EMPTY)})",
     }
     lines = [f"const {name}: {value};" for name, value in constants.items()]
     structs = (CLUSTER_PARAMETERS, CLUSTER_SEGMENT, CLUSTER_NODE, TREE_RECORD)

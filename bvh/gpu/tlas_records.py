@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.build import Blas
-from bvh.gpu.build_records import BUILD_STATE
 from bvh.layout import UNIT_BYTES
 from bvh.tlas import BvhInstance
 from engine.gpu.structs import Field, Struct
@@ -96,7 +95,7 @@ def wgsl() -> str:
     names = ("EMPTY_BLAS", "NONFINITE", "SINGULAR", "UNKNOWN_BLAS", "BEYOND")
     lines = [f"const {name}: u32 = {globals()[name]}u;" for name in names]
     lines += [f"const REASONS: u32 = {len(REMOVED)}u;", f"const NONE: u32 = {NONE}u;"]
-    structs = (INSTANCE_RECORD, BLAS_RECORD, PLACED_INSTANCE, TLAS_PARAMETERS, BUILD_STATE)
+    structs = (INSTANCE_RECORD, BLAS_RECORD, PLACED_INSTANCE, TLAS_PARAMETERS)
     return "\n".join(
         ["// Generated from bvh/gpu/tlas_records.py.", *lines, *(s.wgsl() for s in structs)]
     )

@@ -6,6 +6,7 @@ two_float.wgsl, over arrays of any shape.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,8 @@ class Two:
     high: F32
     low: F32
 
-    def __getitem__(self, key: object) -> "Two":
-        return Two(self.high[key], self.low[key])  # type: ignore[index]
+    def __getitem__(self, key: Any) -> "Two":
+        return Two(self.high[key], self.low[key])
 
 
 def two_sum(a: F32, b: F32) -> Two:

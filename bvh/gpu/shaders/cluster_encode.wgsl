@@ -1,6 +1,7 @@
 // Guest bytes of finished trees: see bvh/gpu/cluster_encode.py.
 
 #import bvh.layout
+#import bvh.gpu.build_records
 #import bvh.gpu.cluster_records
 #import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/half_bounds.wgsl"
@@ -241,6 +242,7 @@ fn main(
             let size = UNIT_WORDS * parameters.leaf_units;
             let to = UNIT_WORDS * (c.base + leaf_at);
             for (var k = 0u; k < size; k += 1u) { words[to + k] = leaves[size * (first + i) + k]; }
+            if (!one_tree) { words[to + TRIANGLE_GEOMETRY_WORD] -= trees[tree].first_geometry; }
             if (parameters.leaf_units == 2u) { parents[c.base + leaf_at + 1u] = INVALID_POINTER; }
         }
     }

@@ -1,5 +1,6 @@
 // One workgroup merges neighbours in Morton order into trees: see bvh/gpu/cluster_tree.py.
 
+#import bvh.gpu.build_records
 #import bvh.gpu.cluster_records
 #import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/half_bounds.wgsl"

@@ -1,5 +1,6 @@
 // Instances that are kept close up; the rest is counted: see bvh/gpu/tlas_setup.py.
 
+#import bvh.gpu.build_records
 #import bvh.gpu.tlas_records
 #import bvh.gpu.cluster_records
 

@@ -1,5 +1,6 @@
 // One workgroup: a segment's boxes in Morton order. See bvh/gpu/small_sort.py.
 
+#import bvh.gpu.build_records
 #import bvh.gpu.cluster_records
 #import "bvh/gpu/shaders/box.wgsl"
 
