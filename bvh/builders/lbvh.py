@@ -14,7 +14,7 @@ from bvh.gpu.build_records import key_words
 from bvh.gpu.hierarchy import hierarchy
 from bvh.gpu.range_bounds import box_pyramid, pyramid_dispatches, pyramid_sizes, range_bounds
 from bvh.gpu.sorted_boxes import sort_boxes
-from bvh.gpu.tree_paths import ROUNDS, tree_depth, tree_paths
+from bvh.gpu.tree_depth import tree_depth
 from bvh.tree import EMPTY, MAX_DEPTH, Bounds, Tree, empty_bounds
 
 
@@ -55,7 +55,7 @@ def build(bounds: Bounds, config: LbvhConfig) -> Tree:
     nodes = max(count - 1, 1)
     children = np.empty((nodes, 2), np.int32)
     ranges = np.empty((nodes, 2), np.uint32)
-    paths, longer_paths = np.empty((2, 2 * nodes), np.uint32)
+    parents = np.empty(nodes, np.uint32)
     for attempt in (0, 1):
         parameters["attempt"] = attempt
         hierarchy(
@@ -66,12 +66,9 @@ def build(bounds: Bounds, config: LbvhConfig) -> Tree:
             deepest,
             children.reshape(-1),
             ranges.reshape(-1),
-            paths,
+            parents,
         )
-        for _ in range(ROUNDS):
-            tree_paths(parameters, state, deepest, paths, longer_paths)
-            paths, longer_paths = longer_paths, paths
-        tree_depth(parameters, state, paths, deepest)
+        tree_depth(parameters, state, parents, deepest)
         if deepest[0] < config.max_depth:
             break
     pyramid = np.empty(6 * sum(pyramid_sizes(count)), np.float32)

@@ -21,7 +21,6 @@ TILE = 2048  # boxes a workgroup of the scene box
 GROUP_SIZE = 256  # items a workgroup of every other stage
 REMOVED_DEGENERATE = 1
 REMOVED_NONFINITE = 2
-LEFT_TURN = 1 << 16  # in the second word of a path, above the count of steps
 # Stands for infinity, which WGSL does not promise to handle.
 LARGEST = np.finfo(np.float32).max
 
@@ -31,7 +30,7 @@ BUILD_PARAMETERS = Struct(
     Field("key_words", "u32"),  # 1 or 2
     Field("grid_bits", "u32"),  # of a code, an axis
     Field("max_depth", "u32"),  # levels of inner nodes
-    Field("level", "u32"),  # the first of a pyramid dispatch; the one that a collapse dispatch does
+    Field("level", "u32"),  # the first of a pyramid dispatch
     Field("zero", "u32"),  # 0, unknown to the compiler
     Field("size_bits", "u32"),  # of a code
     Field("attempt", "u32"),  # 1: the hierarchy again, if the first one came out too deep
@@ -115,7 +114,6 @@ def wgsl() -> str:
         "REMOVED_DEGENERATE": f"f32 = {REMOVED_DEGENERATE}.0",
         "REMOVED_NONFINITE": f"f32 = {REMOVED_NONFINITE}.0",
         "LARGEST": "f32 = 0x1.fffffep+127",
-        "LEFT_TURN": f"u32 = {LEFT_TURN}u",
         "STACK_LIMIT": f"u32 = {STACK_LIMIT}u",
         "EMPTY_CHILD": "i32 = i32(-2147483648)",  # bvh.tree.EMPTY
     }

@@ -10,7 +10,7 @@ second attempt is always encoded and does nothing where the first was fine. It l
 leading bits: with c bits of code compared, n leaves make at most c + ceil(log2 n) levels.
 
 `children` are as in `bvh.tree.Tree`; `ranges` are each node's first and last leaf, counted in
-sorted order; `paths` are the first step towards the root (see `bvh.gpu.tree_paths`).
+sorted order; `parents` are as in `bvh.gpu.tree_order`.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.build_records import LEFT_TURN
+from bvh.gpu.tree_order_records import NO_PARENT, RIGHT_CHILD
 from bvh.tree import EMPTY
 
 U32 = NDArray[np.uint32]
@@ -60,7 +60,7 @@ def hierarchy(
     deepest: U32,
     children: I32,
     ranges: U32,
-    paths: U32,
+    parents: U32,
 ) -> None:
     """Twin of hierarchy.wgsl: max(kept - 1, 1) nodes, the root first. A first attempt clears
     `deepest` for this build."""
@@ -70,7 +70,7 @@ def hierarchy(
     limit = min(compared_bits(parameters, kept), 32 * words)
     if not needs_attempt(parameters, deepest):
         return
-    paths[:2] = 0
+    parents[0] = NO_PARENT
     if kept < 2:
         children[:2] = (~int(payload[0]) if kept else EMPTY, EMPTY)
         ranges[:2] = 0
@@ -120,8 +120,6 @@ def hierarchy(
     out[:, 0] = np.where(first == cut, leaf[cut], cut)
     out[:, 1] = np.where(last == cut + 1, leaf[cut + 1], cut + 1)
     ranges[: 2 * (kept - 1)].reshape(-1, 2)[:] = np.stack([first, last], axis=1)
-    steps = paths[: 2 * (kept - 1)].reshape(-1, 2)
-    for slot, turn in ((0, 1 | LEFT_TURN), (1, 1)):
-        inner = out[:, slot] >= 0
-        steps[out[inner, slot], 0] = node[inner]
-        steps[out[inner, slot], 1] = turn
+    for side, bit in ((0, 0), (1, RIGHT_CHILD)):
+        inner = out[:, side] >= 0
+        parents[out[inner, side]] = node[inner] | bit

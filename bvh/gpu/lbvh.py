@@ -23,8 +23,7 @@ from bvh.gpu.build_records import (
 from bvh.gpu.hierarchy import hierarchy
 from bvh.gpu.range_bounds import box_pyramid, pyramid_dispatches, pyramid_sizes, range_bounds
 from bvh.gpu.sorted_boxes import SortedBoxes
-from bvh.gpu.tree_paths import ROUNDS, tree_depth, tree_paths
-from bvh.gpu.tree_paths import TILE as DEPTH_TILE
+from bvh.gpu.tree_depth import tree_depth
 from bvh.tree import EMPTY, Bounds, Tree, empty_bounds
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
@@ -32,7 +31,6 @@ from engine.gpu.stage import Stage, submit_pass
 
 TWINS: dict[str, Callable[..., None]] = {
     "hierarchy": hierarchy,
-    "tree_paths": tree_paths,
     "tree_depth": tree_depth,
     "box_pyramid": box_pyramid,
     "range_bounds": range_bounds,
@@ -53,8 +51,7 @@ class GpuLbvh:
         sizes = {
             "children": 8 * nodes,
             "ranges": 8 * nodes,
-            "paths": 8 * nodes,
-            "longer_paths": 8 * nodes,
+            "parents": 4 * nodes,
             "deepest": 8,
             "pyramid": 24 * sum(pyramid_sizes(capacity)),
             "bounds": 24 * nodes,
@@ -116,16 +113,9 @@ class GpuLbvh:
     def _encode_hierarchy(self, resources: dict[str, Any], scope: Any) -> None:
         nodes = max(self.count - 1, 1)
         for parameters in (self.resources["parameters"], self._again):
-            resources = {**resources, "parameters": parameters, "paths": self.resources["paths"]}
+            resources = {**resources, "parameters": parameters}
             self.stages["hierarchy"].dispatch(scope, resources, group_count(nodes))
-            names = ("paths", "longer_paths")
-            for _ in range(ROUNDS):
-                source, target = (self.resources[name] for name in names)
-                resources.update(paths=source, longer_paths=target)
-                self.stages["tree_paths"].dispatch(scope, resources, group_count(nodes))
-                names = (names[1], names[0])
-            resources["paths"] = self.resources["longer_paths"]
-            self.stages["tree_depth"].dispatch(scope, resources, -(-nodes // DEPTH_TILE))
+            self.stages["tree_depth"].dispatch(scope, resources, group_count(nodes))
 
     def _encode_bounds(self, resources: dict[str, Any], scope: Any) -> None:
         for parameters, (_, items) in self._pyramid():

@@ -1,6 +1,7 @@
 // Children, leaf range and way up of every inner node of the radix tree: see bvh/gpu/hierarchy.py.
 
 #import bvh.gpu.build_records
+#import bvh.gpu.tree_order_records
 #import "bvh/gpu/shaders/box.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: BuildParameters;
@@ -10,7 +11,7 @@
 @group(0) @binding(4) var<storage, read_write> deepest: array<u32>;
 @group(0) @binding(5) var<storage, read_write> children: array<vec2i>;
 @group(0) @binding(6) var<storage, read_write> ranges: array<vec2u>;
-@group(0) @binding(7) var<storage, read_write> paths: array<vec2u>;
+@group(0) @binding(7) var<storage, read_write> parents: array<u32>;
 
 // Leading bits of a key that this attempt looks at.
 fn compared_bits(kept: u32) -> u32 {
@@ -46,7 +47,7 @@ fn main(
     let kept = i32(state[0].kept);
     if (parameters.attempt == 1u && deepest[0] < parameters.max_depth) { return; }
     if (i == 0) {
-        paths[0] = vec2u(0u);
+        parents[0] = NO_PARENT;
         // Nobody reads `deepest` in a first attempt.
         if (parameters.attempt == 0u) {
             deepest[0] = 0u;
@@ -94,16 +95,16 @@ fn main(
     let last = max(i, end);
     var left = cut;
     var right = cut + 1;
-    // No two nodes have a child in common, so each path has one writer.
+    // No two nodes have a child in common, so each parent has one writer.
     if (first == cut) {
         left = ~i32(payload[cut]);
     } else {
-        paths[cut] = vec2u(u32(i), 1u | LEFT_TURN);
+        parents[cut] = u32(i);
     }
     if (last == cut + 1) {
         right = ~i32(payload[cut + 1]);
     } else {
-        paths[cut + 1] = vec2u(u32(i), 1u);
+        parents[cut + 1] = u32(i) | RIGHT_CHILD;
     }
     children[i] = vec2i(left, right);
     ranges[i] = vec2u(u32(first), u32(last));

@@ -1,13 +1,15 @@
-// The most steps of any path: see bvh/gpu/tree_paths.py.
+// The most steps from any inner node to the root: see bvh/gpu/tree_depth.py.
 
 #import bvh.gpu.build_records
+#import bvh.gpu.tree_order_records
+#import "bvh/gpu/shaders/box.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: BuildParameters;
 @group(0) @binding(1) var<storage, read> state: array<BuildState>;
-@group(0) @binding(2) var<storage, read> paths: array<vec2u>;
+@group(0) @binding(2) var<storage, read> parents: array<u32>;
 @group(0) @binding(3) var<storage, read_write> deepest: array<atomic<u32>>;
 
-const ITEMS = 8u;
+const MOST_STEPS = 128u;
 
 var<workgroup> most: atomic<u32>;
 
@@ -18,18 +20,19 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     // Word 0 is written by the first attempt's dispatch only, so a second one may read it here.
-    let again = parameters.attempt == 1u;
-    let wanted = !again || atomicLoad(&deepest[0]) >= parameters.max_depth;
+    let wanted = parameters.attempt == 0u || atomicLoad(&deepest[0]) >= parameters.max_depth;
     if (lane == 0u) { atomicStore(&most, 0u); }
     workgroupBarrier();
-    var mine = 0u;
-    for (var i = 0u; i < ITEMS; i += 1u) {
-        let node = ((group.y * groups.x + group.x) * ITEMS + i) * 256u + lane;
-        if (node < max(state[0].kept, 2u) - 1u) {
-            mine = max(mine, paths[node].y & (LEFT_TURN - 1u));
+    let node = flat_index(group, groups, lane);
+    if (wanted && node < max(state[0].kept, 2u) - 1u) {
+        var steps = 0u;
+        var link = parents[node];
+        while (link != NO_PARENT && steps < MOST_STEPS) {
+            steps += 1u;
+            link = parents[link & ~RIGHT_CHILD];
         }
+        atomicMax(&most, steps);
     }
-    atomicMax(&most, mine);
     workgroupBarrier();
     if (lane == 0u && wanted) { atomicMax(&deepest[parameters.attempt], atomicLoad(&most)); }
 }

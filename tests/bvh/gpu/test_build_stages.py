@@ -10,8 +10,8 @@ from bvh.gpu.build_records import BUILD_STATE, LARGEST, SCENE_PARTIAL, group_cou
 from bvh.gpu.lbvh import GpuLbvh
 from bvh.gpu.range_bounds import pyramid_dispatches, pyramid_sizes
 from bvh.gpu.scene_box import tile_count
-from bvh.gpu.tree_paths import ROUNDS
-from bvh.tree import depth_first, tree_levels
+from bvh.gpu.tree_order_records import NO_PARENT
+from bvh.tree import tree_levels
 from engine.gpu.primitives.radix_sort import radix_sort
 from engine.gpu.stage import Stage
 
@@ -53,8 +53,7 @@ def _arrays(
         "payload": np.zeros(count, np.uint32),
         "children": np.zeros(2 * nodes, np.int32),
         "ranges": np.zeros(2 * nodes, np.uint32),
-        "paths": np.zeros(2 * nodes, np.uint32),
-        "longer_paths": np.zeros(2 * nodes, np.uint32),
+        "parents": np.zeros(nodes, np.uint32),
         "deepest": np.full(2, 77, np.uint32),
         "pyramid": np.zeros(6 * sum(pyramid_sizes(count)), np.float32),
         "bounds": np.zeros(6 * nodes, np.float32),
@@ -99,11 +98,8 @@ def test_stages_equal_their_twins(
         keys if words == 2 else keys[:, 0], arrays["payload"][:count]
     )
     arrays["keys"][: words * count] = np.ascontiguousarray(keys).reshape(-1)
-    _same(device, stages["hierarchy"], arrays, groups, "children ranges paths deepest")
-    for _ in range(ROUNDS):
-        _same(device, stages["tree_paths"], arrays, groups, "longer_paths")
-        arrays["paths"] = arrays["longer_paths"].copy()
-    _same(device, stages["tree_depth"], arrays, tile_count(count), "deepest")
+    _same(device, stages["hierarchy"], arrays, groups, "children ranges parents deepest")
+    _same(device, stages["tree_depth"], arrays, groups, "deepest")
     for first, items in pyramid_dispatches(len(arrays["payload"])):
         arrays["parameters"]["level"] = first
         _same(device, stages["box_pyramid"], arrays, group_count(items), "pyramid")
@@ -121,23 +117,18 @@ def _hierarchy(stages: Any, rng: np.random.Generator, max_depth: int, attempts: 
     for attempt in range(attempts):
         arrays["parameters"]["attempt"] = attempt
         stages["hierarchy"].run_cpu(arrays)
-        for _ in range(ROUNDS):
-            stages["tree_paths"].run_cpu(arrays)
-            arrays["paths"] = arrays["longer_paths"].copy()
         stages["tree_depth"].run_cpu(arrays)
     return arrays
 
 
-def test_paths_know_depth_and_preorder(stages: Any, rng: Any) -> None:
+def test_parents_and_depth(stages: Any, rng: Any) -> None:
     arrays = _hierarchy(stages, rng, 48, 1)
     children = arrays["children"].reshape(-1, 2)
-    steps, lefts = arrays["paths"][1::2] & 0xFFFF, arrays["paths"][1::2] >> 16
-    levels = tree_levels(children)
-    for depth, level in enumerate(levels):
-        assert (steps[level] == depth).all()
-    assert arrays["deepest"].tolist() == [len(levels) - 1, 0]
-    preorder, _ = depth_first(children)
-    assert (arrays["ranges"][::2] + lefts == preorder).all()
+    assert arrays["deepest"].tolist() == [len(tree_levels(children)) - 1, 0]
+    assert arrays["parents"][0] == NO_PARENT
+    for side in (0, 1):
+        inner = np.flatnonzero(children[:, side] >= 0)
+        assert (arrays["parents"][children[inner, side]] == inner + (side << 31)).all()
 
 
 @pytest.mark.parametrize("max_depth", [12, 14, 48])
@@ -149,11 +140,8 @@ def test_second_attempts_equal_their_twins(
     first = arrays["children"].copy()
     arrays["parameters"]["attempt"] = 1
     groups = group_count(3000)
-    _same(device, stages["hierarchy"], arrays, groups, "children ranges paths")
-    for _ in range(ROUNDS):
-        _same(device, stages["tree_paths"], arrays, groups, "longer_paths")
-        arrays["paths"] = arrays["longer_paths"].copy()
-    _same(device, stages["tree_depth"], arrays, tile_count(3000), "deepest")
+    _same(device, stages["hierarchy"], arrays, groups, "children ranges parents")
+    _same(device, stages["tree_depth"], arrays, groups, "deepest")
     again = max_depth < 48
     assert (arrays["children"] == first).all() != again
     assert len(tree_levels(arrays["children"].reshape(-1, 2))) <= max_depth
