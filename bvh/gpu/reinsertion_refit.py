@@ -135,7 +135,8 @@ def reinsertion_sum(
     bounds: F32,
     partials: F32,
 ) -> None:
-    """Twin of reinsertion_sum.wgsl: summed area of each SUM_TILE inner nodes, in a fixed order."""
+    """Twin of reinsertion_sum.wgsl: summed area of each SUM_TILE inner nodes, in a fixed
+    order; 0 past the last."""
     if progress["done"][0]:
         return
     inner = _inner_count(state)
@@ -143,6 +144,7 @@ def reinsertion_sum(
     area = np.zeros(tiles * SUM_TILE, np.float32)
     rows = union_rows(bounds[: 6 * inner].reshape(-1, 2, 3))
     area[:inner] = scaled_area(rows, progress["scale"][0])
+    partials[:] = 0
     partials[:tiles] = _fold(area.reshape(tiles, -1, LANES))
 
 

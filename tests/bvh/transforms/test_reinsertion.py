@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from bvh.builders import BUILDERS
+from bvh.gpu.reinsertion_records import CANDIDATES, MOVES, place
 from bvh.sah import sah_cost
 from bvh.transforms.reinsertion import (
     ReinsertionConfig,
-    _apply,
-    _graph,
-    _Moves,
-    _refit,
-    _search,
+    make_buffers,
     reinsert,
+    round_parameters,
+    run_round,
+    run_twin,
 )
-from bvh.tree import Tree, check_tree, fit_bounds, half_area, leaf_slots
+from bvh.tree import EMPTY, Tree, check_tree, fit_bounds, half_area, leaf_slots
 
 CONFIG = ReinsertionConfig()
 
@@ -61,41 +61,42 @@ def _cost_of(tree: Tree) -> float:
 
 
 def test_one_search_finds_the_best_move_and_its_gain(rng: np.random.Generator) -> None:
-    """Against every possible move of one node of a small tree, carried out and measured."""
+    """Against every possible move of every node of a small tree, carried out and measured."""
+    count = 9
     for _ in range(8):
-        bounds = _boxes(rng, 9)
-        tree = fit_bounds(_random_tree(rng, 9), bounds)
-        graph = _graph(tree, bounds)
-        inner = len(tree.children)
-        scale = _cost_of(tree) / float(graph.area[:inner].sum())
-        nodes = np.flatnonzero(graph.parent > 0).astype(np.int32)
-        found = _search(graph, nodes, 1000)
-        for node in nodes:
+        bounds = _boxes(rng, count)
+        tree = fit_bounds(_random_tree(rng, count), bounds)
+        start = make_buffers(tree, bounds)
+        run_round(start, CONFIG, 0)
+        start["parameters"] = round_parameters(count, CONFIG, 1)
+        every = np.concatenate([np.arange(count - 1), ~np.arange(count)]).astype(np.int32)
+        parents = start["parents"]
+        above = dict(zip(every.tolist(), parents[place(every, count - 1)].tolist(), strict=True))
+        candidates = [node for node in every.tolist() if above[node] > 0]
+        start["candidates"][: len(candidates)] = candidates
+        start["tally"][CANDIDATES] = len(candidates)
+        run_twin("search", start)
+        found = start["moves"].reshape(-1, 2)[: len(candidates)].copy()
+        scale = float(start["progress"]["scale"][0]) ** 2
+        for slot, node in enumerate(candidates):
             best = 0.0
-            inside = {int(node)}
-            for other in range(len(graph.parent)):
-                walk = other
-                while walk >= 0:
-                    if walk in inside:
-                        inside.add(other)
-                        break
-                    walk = int(graph.parent[walk])
-            own = int(graph.parent[node])
-            for target in range(1, len(graph.parent)):
-                if target in inside or target == own or int(graph.parent[target]) == own:
+            for target in every.tolist():
+                walk = target
+                while walk not in (0, node):
+                    walk = above[walk]
+                if walk == node or target in (0, above[node]) or above[target] == above[node]:
                     continue
-                fresh = _graph(tree, bounds)
-                one = np.array([node], np.int32)
-                move = _Moves(one, np.array([target], np.int32), np.ones(1, np.float32))
-                _refit(fresh, _apply(fresh, move))
-                child = np.where(fresh.child < inner, fresh.child, ~(fresh.child - inner))
-                moved = fit_bounds(child.astype(np.int32), bounds)
+                fresh = {name: array.copy() for name, array in start.items()}
+                fresh["candidates"][0] = node
+                fresh["tally"][[CANDIDATES, MOVES]] = 1, 0
+                fresh["moves"][:2] = np.array([target], np.int32).view(np.uint32)[0], 1
+                run_twin("apply", fresh)
+                moved = fit_bounds(fresh["children"].reshape(-1, 2), bounds)
                 assert check_tree(moved, bounds) == []
-                assert np.isclose(float(fresh.area[:inner].sum()) * scale, _cost_of(moved), 1e-4)
                 best = max(best, _cost_of(tree) - _cost_of(moved))
-            mine = np.flatnonzero(found.node == node)
-            claimed = float(found.gain[mine[0]]) * scale if len(mine) else 0.0
+            claimed = float(found[slot, 1:].view(np.float32)[0]) / scale
             assert np.isclose(claimed, best, rtol=1e-3, atol=1e-4 * _cost_of(tree))
+            assert (found[slot, 0].view(np.int32) == EMPTY) == (claimed == 0)
 
 
 def test_equal_boxes_and_extreme_sizes(rng: np.random.Generator) -> None:
