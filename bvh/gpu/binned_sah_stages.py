@@ -91,7 +91,7 @@ def sah_start(
         bounds[:6] = every[0] if kept else [LARGEST] * 3 + [-LARGEST] * 3
 
 
-def _members(nodes: Records) -> tuple[Records, I64, I64]:
+def members(nodes: Records) -> tuple[Records, I64, I64]:
     """The listed nodes, and node by node the places of their primitives with their node's slot."""
     listed = nodes[1 : 1 + int(nodes["first"][0])]
     count = listed["count"].astype(np.int64)
@@ -100,7 +100,7 @@ def _members(nodes: Records) -> tuple[Records, I64, I64]:
     return listed, slot, listed["first"].astype(np.int64)[slot] + offset
 
 
-def _tile_of(listed: Records, slot: I64, place: I64) -> I64:
+def tile_of(listed: Records, slot: I64, place: I64) -> I64:
     offset = place - listed["first"][slot]
     return np.asarray(listed["first_tile"][slot] + offset // TILE, np.int64)
 
@@ -109,7 +109,7 @@ def sah_bin(
     parameters: Records, nodes: Records, tiles: Records, extents: U32, work: U32, bins: U32
 ) -> None:
     """Twin of sah_bin.wgsl: fills the listed nodes' bins and notes each primitive's three."""
-    listed, slot, place = _members(nodes)
+    listed, slot, place = members(nodes)
     records = work.reshape(-1, WORK_WORDS)
     mine = records[place]
     centre = centres(mine)
@@ -216,11 +216,11 @@ def _goes_left(splits: Records, slot: I64, packed: U32, offset: I64) -> Mask:
 
 def sah_count(nodes: Records, splits: Records, work: U32, tiles: Records) -> None:
     """Twin of sah_count.wgsl: each tile's primitives that go left."""
-    listed, slot, place = _members(nodes)
+    listed, slot, place = members(nodes)
     packed = work.reshape(-1, WORK_WORDS)[place, 7]
     left = _goes_left(splits, slot, packed, place - listed["first"][slot])
     tile_count = int(nodes["count"][0])
-    tile = _tile_of(listed, slot, place)
+    tile = tile_of(listed, slot, place)
     tiles["lefts"][:tile_count] = np.bincount(tile[left], minlength=tile_count)
 
 
@@ -277,7 +277,7 @@ def sah_move(
 ) -> None:
     """Twin of sah_move.wgsl: the stable partition, the large children's centroid extents, and
     the leaves of this level's nodes."""
-    listed, slot, place = _members(nodes)
+    listed, slot, place = members(nodes)
     mine = work.reshape(-1, WORK_WORDS)[place]
     start = listed["first"][slot].astype(np.int64)
     left = _goes_left(splits, slot, mine[:, 7], place - start)
