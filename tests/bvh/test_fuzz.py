@@ -189,7 +189,7 @@ def test_moved_vertices_are_crossed_anew(subjects: list[Subject]) -> None:
     """Brute force over the damaged bytes: all triangles again, against the quick way."""
     seen = 0
     for index in range(400):
-        subject, mutation = mutation_of(subjects, 5, index)
+        subject, mutation = mutation_of(subjects, 6, index)
         if mutation.moved is None:
             continue
         before = apply(subject, mutation)
