@@ -49,7 +49,7 @@ fn stored_subtree(child: i32) -> Subtree {
 }
 
 // The node over two subtrees; of equal costs the first counts.
-fn join(node: i32, left: Subtree, right: Subtree) -> Subtree {
+fn join(node: i32, area: f32, left: Subtree, right: Subtree) -> Subtree {
     leaf_counts[node] = vec2u(left.leaves, right.leaves);
     let height = 1u + max(left.height, right.height);
     heights[node] = height;
@@ -69,7 +69,7 @@ fn join(node: i32, left: Subtree, right: Subtree) -> Subtree {
         three = left.two + right.one;
         share_three = 2u;
     }
-    let one = rounded(half_area(u32(node))) + four;
+    let one = area + four;
     if (three >= one) {
         three = one;
         share_three = 0u;
@@ -111,7 +111,11 @@ fn main(
                 let entry = (1u << k) + place;
                 let node = nodes[heap + entry];
                 var pair = vec2i(EMPTY_CHILD);
-                if (node >= 0) { pair = children[node]; }
+                if (node >= 0) {
+                    pair = children[node];
+                    // Kept here until the way up, which then waits for no memory but this.
+                    subtrees[results + entry].one = rounded(half_area(u32(node)));
+                }
                 nodes[heap + 2u * entry] = pair.x;
                 nodes[heap + 2u * entry + 1u] = pair.y;
             }
@@ -123,11 +127,12 @@ fn main(
                 let node = nodes[heap + entry];
                 var subtree = outer_subtree(node);
                 if (node >= 0) {
+                    let area = subtrees[results + entry].one;
                     if (k == levels) {
-                        subtree = join(node, stored_subtree(nodes[heap + 2u * entry]),
+                        subtree = join(node, area, stored_subtree(nodes[heap + 2u * entry]),
                             stored_subtree(nodes[heap + 2u * entry + 1u]));
                     } else {
-                        subtree = join(node, subtrees[results + 2u * entry],
+                        subtree = join(node, area, subtrees[results + 2u * entry],
                             subtrees[results + 2u * entry + 1u]);
                     }
                     if (k == 1u) {

@@ -122,6 +122,17 @@ def test_repeats_are_equal(order: TreeOrder, binary_tree: Any, as_arrays: Any, r
     assert all((first[name] == second[name]).all() for name in order.buffers)
 
 
+def test_more_leaves_than_there_is_room_for(
+    device: Any, binary_tree: Any, as_arrays: Any, rng: Any
+) -> None:
+    """What a builder never hands over: nothing is found, but everything ends, and the next tree is
+    ordered as ever."""
+    order = TreeOrder(device, 100)
+    _run(order, as_arrays(binary_tree(rng, CAPACITY, "random")[0], CAPACITY))
+    tree, _ = binary_tree(rng, 100, "random")
+    _check(_run(order, as_arrays(tree, 100)), tree, 100)
+
+
 def test_strips_that_do_not_exist(device: Any) -> None:
     for strip in (-1, 9):
         with pytest.raises(ValueError, match="strip"):
