@@ -76,10 +76,16 @@ class BuildStats:
     build_ms: float
     fans: int = 0  # blocks of three or four triangles; defaults are for files that lack these
     fan_table_bytes: int = 0  # of `bytes`: where their primitive ids are
+    duplicates: int = 0  # of `blocks`: further references to a block, by spatial splits
 
     @property
     def triangles_per_block(self) -> float:
         return self.triangles / self.blocks if self.blocks else 0.0
+
+    @property
+    def duplication(self) -> float:
+        """References a block: 1 without spatial splits."""
+        return self.blocks / (self.blocks - self.duplicates) if self.blocks else 1.0
 
 
 @dataclass(frozen=True, slots=True)

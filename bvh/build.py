@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bvh.blas import Blas, BuildOptions, BuildStats, check_input
 from bvh.builders import find_builder
+from bvh.builders.spatial import block_corners
 from bvh.encode import encode, make_image, pack_blocks
 from bvh.fan_blocks import fan_table_units, make_fans
 from bvh.gpu.blas_builder import GpuBlasBuilder
@@ -50,6 +51,7 @@ class _Leaves:
     triangles: int
     dropped_degenerate: int
     dropped_nonfinite: int
+    duplicates: int = 0  # records that are there again
 
 
 def build_tree(bounds: F32, options: BuildOptions) -> Tree:
@@ -89,6 +91,7 @@ def build_blas(
         blas = build_by_twins(triangles, geometry, primitive, opaque, options, len(triangles))
     else:
         leaves = _best_leaves(triangles, geometry, primitive, opaque, options)
+        leaves = _split(leaves, options)
         blas = _encode(build_tree(leaves.boxes, options), leaves, options, len(opaque))
     build_ms = 1000.0 * (time.perf_counter() - started)
     return replace(blas, stats=replace(blas.stats, build_ms=build_ms))
@@ -104,6 +107,7 @@ def build_by_twins(
 ) -> Blas:
     """On the CPU, the BLAS that a GpuBlasBuilder of that capacity makes."""
     leaves = _near_leaves(triangles, geometry, primitive, opaque, options)
+    leaves = _split(leaves, options)
     tree = _tree_of_the_gpu(leaves.boxes, options, capacity)
     return _encode(tree, leaves, options, len(opaque))
 
@@ -131,6 +135,23 @@ def _near_leaves(triangles: F32, geometry: U32, primitive: U32, opaque: Any, opt
     records, types = pack_blocks(host_blocks(blocks), every, opaque)
     counts = (int(state[name][0]) for name in ("triangles", "degenerate", "nonfinite"))
     return _Leaves(boxes, records, types, None, *counts)
+
+
+def _split(leaves: _Leaves, options: BuildOptions) -> _Leaves:
+    """One leaf a reference, where the builder works over references to blocks."""
+    builder = find_builder(options.builder)
+    if builder.split is None:
+        return leaves
+    corners = block_corners(leaves.records, leaves.types)
+    block, boxes = builder.split(corners, leaves.boxes, builder.config)
+    return replace(
+        leaves,
+        boxes=boxes,
+        records=leaves.records[block],
+        types=leaves.types[block],
+        fan_ids=None if leaves.fan_ids is None else leaves.fan_ids[block],
+        duplicates=len(block) - len(leaves.records),
+    )
 
 
 def _tree_of_the_gpu(boxes: F32, options: BuildOptions, capacity: int) -> Tree:
@@ -174,5 +195,6 @@ def _encode(tree: Tree, leaves: _Leaves, options: BuildOptions, geometry_count: 
         build_ms=0.0,
         fans=fans,
         fan_table_bytes=UNIT_BYTES * fan_table_units(len(leaves.records), fans),
+        duplicates=leaves.duplicates,
     )
     return Blas(words, parents, stats, image.bounds, geometry_count)

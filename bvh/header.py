@@ -31,7 +31,7 @@ HEADER = Struct(
     Field("nodes_fp32", "u32"),  # the root included
     Field("nodes_fp16", "u32"),
     Field("leaf_count", "u32"),  # triangle blocks, or instance nodes
-    Field("primitive_count", "u32"),  # triangles, or instances
+    Field("primitive_count", "u32"),  # triangles, repeated ones once; or instances
     Field("geometry_count", "u32"),  # 0 in a TLAS
     Field("depth", "u32"),  # levels of box nodes, 1 = the root alone
     Field("bounds_min", "f32", 3),  # NaN when empty

@@ -9,7 +9,8 @@ checked, so that one bad box is one fault and not a chain of them up to the root
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.decode import decode_triangles, leaf_records
+from bvh.cover import TOLERANCE, uncovered
+from bvh.decode import TriangleRows, decode_triangles, leaf_records
 from bvh.fan_blocks import fan_table_units, pack_fan_table, unpack_fan_table
 from bvh.header import KIND_BLAS, KIND_TLAS, Header, pack_header, unpack_header
 from bvh.layout import (
@@ -39,7 +40,7 @@ from bvh.scene_bvh import SceneBvh
 from bvh.tlas import world_bounds
 from bvh.tree import EMPTY, empty_bounds
 from bvh.triangles import triangle_bounds
-from bvh.walk import PER_CHECK, ROOT_UNIT, Container, Fault, check_structure, walk
+from bvh.walk import PER_CHECK, ROOT_UNIT, Container, Fault, Nodes, check_structure, walk
 from engine.gpu.errors import UserError
 
 F32 = NDArray[np.float32]
@@ -150,17 +151,23 @@ def _check_blas(c: Container) -> F32:
     finite = np.asarray(np.isfinite(rows.positions).all(axis=(1, 2)))
     for i in np.flatnonzero(~finite)[:PER_CHECK]:
         c.leaf_fault("vertex is not finite", int(rows.block[i]), int(types[rows.block[i]]))
-    if len(finite) != header.primitive_count:
+    order = np.lexsort((rows.block, rows.primitive, rows.geometry))
+    geometry, primitive = rows.geometry[order], rows.primitive[order]
+    twice = (geometry[1:] == geometry[:-1]) & (primitive[1:] == primitive[:-1])
+    # Spatial splits repeat blocks: then more triangles are in blocks than the header counts.
+    split = len(finite) > header.primitive_count and bool(twice.any())
+    found = len(finite) - int(twice.sum()) if split else len(finite)
+    if found != header.primitive_count:
         c.fault(
-            f"{len(finite)} triangles in blocks, the header counts {header.primitive_count}",
+            f"{found} triangles in blocks, the header counts {header.primitive_count}",
             ROOT_UNIT,
             NODE_BOX_FP32,
         )
     for i in np.flatnonzero(rows.geometry >= header.geometry_count)[:PER_CHECK]:
         c.leaf_fault(f"geometry {rows.geometry[i]} of {header.geometry_count}", int(rows.block[i]))
-    order = np.lexsort((rows.block, rows.primitive, rows.geometry))
-    geometry, primitive = rows.geometry[order], rows.primitive[order]
-    twice = (geometry[1:] == geometry[:-1]) & (primitive[1:] == primitive[:-1])
+    if split:
+        same = (blocks[rows.block[order[1:]]] == blocks[rows.block[order[:-1]]]).all(axis=1)
+        twice &= ~same | (rows.block[order[1:]] == rows.block[order[:-1]])
     for i in order[1:][twice][:PER_CHECK]:
         c.leaf_fault(
             f"primitive {rows.primitive[i]} of geometry {rows.geometry[i]} a second time",
@@ -175,7 +182,51 @@ def _check_blas(c: Container) -> F32:
         first = np.flatnonzero(np.r_[True, rows.block[1:] != rows.block[:-1]])
         leaf_bounds[:, 0] = np.minimum.reduceat(boxes[:, 0], first, axis=0)
         leaf_bounds[:, 1] = np.maximum.reduceat(boxes[:, 1], first, axis=0)
+    if split and finite.all():
+        _check_cover(c, nodes, rows, leaf_bounds)
     return check_structure(c, nodes, leaf_bounds)
+
+
+def _check_cover(c: Container, nodes: Nodes, rows: TriangleRows, leaf_bounds: F32) -> None:
+    """The boxes of all references to a triangle cover it; what a reference's box leaves out is
+    then no fault, so `leaf_bounds` of repeated blocks are cut to their boxes."""
+    boxes = _reached_boxes(nodes, len(leaf_bounds))
+    order = np.lexsort((rows.block, rows.primitive, rows.geometry))
+    same = (rows.geometry[order][1:] == rows.geometry[order][:-1]) & (
+        rows.primitive[order][1:] == rows.primitive[order][:-1]
+    )
+    first = np.flatnonzero(np.r_[True, ~same])
+    count = np.diff(np.append(first, len(order)))
+    first, count = first[count > 1], count[count > 1]
+    left = uncovered(rows.positions[order[first]], boxes[rows.block[order]], first, count)
+    for i in np.flatnonzero(left > TOLERANCE)[:PER_CHECK]:
+        row = int(order[first[i]])
+        c.leaf_fault(
+            f"the boxes of {count[i]} references leave {left[i]:.2g} of primitive "
+            f"{rows.primitive[row]} of geometry {rows.geometry[row]} out",
+            int(rows.block[row]),
+        )
+    repeated = np.unique(rows.block[order][np.r_[False, same] | np.r_[same, False]])
+    np.maximum(leaf_bounds[repeated, 0], boxes[repeated, 0], out=boxes[repeated, 0])
+    np.minimum(leaf_bounds[repeated, 1], boxes[repeated, 1], out=boxes[repeated, 1])
+    leaf_bounds[repeated] = boxes[repeated]
+
+
+def _reached_boxes(nodes: Nodes, leaf_count: int) -> F32:
+    """[leaves, 2, 3] what of space a traversal can come to each leaf in: its own box and all
+    above it (an FP16 node's may be the larger one)."""
+    above = np.empty((len(nodes.unit), 2, 3), np.float32)
+    above[0] = [[-np.inf] * 3, [np.inf] * 3]
+    reached = empty_bounds(leaf_count)
+    for level in nodes.levels:
+        low = np.fmax(nodes.boxes[level, :, 0], above[level, None, 0])
+        high = np.fmin(nodes.boxes[level, :, 1], above[level, None, 1])
+        children = nodes.children[level]
+        boxes = np.stack([low, high], axis=2)
+        inner, leaf = children >= 0, (children < 0) & (children != EMPTY)
+        above[children[inner]] = boxes[inner]
+        reached[~children[leaf]] = boxes[leaf]
+    return reached
 
 
 def _check_fan_table(c: Container) -> U32 | None:

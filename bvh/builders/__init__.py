@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bvh.builders import binned_sah, lbvh, ploc
+from bvh.builders import binned_sah, lbvh, ploc, spatial
 from bvh.tree import Bounds, Tree
 
 
@@ -18,6 +18,8 @@ class Builder:
     one primitive each; `n` may be 0. `gpu(device, capacity, config)` makes the builder's object on
     the GPU (`bvh.gpu`), if it has one; it is made where a device is at hand, never by `build`.
     `twin(bounds, config, capacity)` is that object's tree on the CPU, where `build` gives another.
+    `split(corners [n, 5, 3], bounds, config)` gives (block [m], box [m, 2, 3]) of the references
+    to blocks that the builder wants to work over, if not over the blocks themselves.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Builder:
     config: Any
     gpu: Callable[[Any, int, Any], Any] | None = None
     twin: Callable[[Bounds, Any, int], Tree] | None = None
+    split: Callable[[Any, Bounds, Any], tuple[Any, Bounds]] | None = None
 
 
 def _gpu_sah(device: Any, capacity: int, config: Any) -> Any:
@@ -56,7 +59,8 @@ def _gpu_lbvh(device: Any, capacity: int, config: Any) -> Any:
 BUILDERS: tuple[Builder, ...] = (
     Builder("sah", binned_sah.build, binned_sah.BinnedSahConfig(), _gpu_sah, _sah_twin),
     Builder("lbvh", lbvh.build, lbvh.LbvhConfig(), _gpu_lbvh),
-    Builder("ploc", ploc.build, ploc.PlocConfig(), _gpu_ploc),
+    Builder("ploc", ploc.build, ploc.PlocConfig(), _gpu_ploc, ploc.build),
+    Builder("spatial", spatial.build, spatial.SpatialConfig(), split=spatial.split),
 )
 
 

@@ -2,8 +2,8 @@
 the references that it makes.
 
 A level is eight dispatches over the nodes of more than SPLIT_ABOVE references. `spatial_extents`,
-`sah_bin` and `spatial_object`: the cheapest cut between bins of centroids. Where the boxes of its two sides
-overlap, `spatial_bin` and `spatial_plane`: the cheapest plane, of those between BINS slabs of the
+`sah_bin` and `spatial_object`: the cheapest cut between bins of centroids. Where the boxes of its
+two sides overlap, `spatial_bin` and `spatial_plane`: the cheapest plane between BINS slabs of the
 node's box, each holding the parts of boxes in it. `spatial_sides`: what is left and right of
 either, and which references a plane really cuts. `spatial_list`: a node takes its plane if that is
 cheaper and the budget has room for the references it adds; nodes that have become small are

@@ -1,5 +1,6 @@
 """Spatial splits on the CPU, made of the stages' twins."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
 
-TWINS = {
+TWINS: dict[str, Callable[..., None]] = {
     "spatial_clear": spatial_clear,
     "spatial_start": spatial_start,
     "spatial_extents": spatial_extents,

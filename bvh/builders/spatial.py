@@ -1,0 +1,65 @@
+"""SAH with spatial splits: blocks are split into references, then binned SAH builds over them.
+
+Where no cut between whole blocks keeps two sides apart (a floor under furniture, a long beam), a
+plane may: the blocks that it cuts get a reference on each side, with the box of the part there. The
+references are made before the build, by the upper levels of a top-down one (`bvh.gpu.spatial`), so
+that any builder can work over them; a leaf of the tree then repeats its block, so that every block
+keeps one parent. `budget` bounds how many references that adds.
+
+Measured on the kitchen, against binned SAH: 4.7% more blocks, 9 to 13% fewer node visits a ray and
+2 to 15% fewer blocks tested, by kind of ray. Splitting by a priority before any tree is known
+(Karras and Aila 2013; 1 to 30% more references) made 3 to 28% more node visits there: pairs are
+rectangles whose boxes waste nothing, and what is gained by splitting them depends on what else is
+there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.builders import binned_sah
+from bvh.builders.binned_sah import BinnedSahConfig
+from bvh.layout import NODE_TRIANGLE_2, TRIANGLE_V4_WORD
+from bvh.tree import Bounds, Tree
+
+F32 = NDArray[np.float32]
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SpatialConfig(BinnedSahConfig):
+    """`budget` is the most references that may be added, as a share of the blocks;
+    `split_levels` the levels, beyond those that halving would need, on which blocks are split."""
+
+    budget: float = 0.3
+    split_levels: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.budget <= 1:
+            raise ValueError(f"a budget of {self.budget}, it is a share of the blocks, 0 to 1")
+
+
+def build(bounds: Bounds, config: SpatialConfig) -> Tree:
+    """Binary tree over boxes `[n, 2, 3]` of references, one a leaf."""
+    return binned_sah.build(bounds, config)
+
+
+def split(corners: F32, bounds: Bounds, config: SpatialConfig) -> tuple[I64, Bounds]:
+    """(block [m], box [m, 2, 3]) of every reference to blocks `[n]` of `corners [n, 5, 3]` and
+    boxes `[n, 2, 3]`; every block has one at least, and the boxes of a block's references cover
+    it."""
+    from bvh.gpu.spatial_twins import budget_share, pack_corners, split_by_twins
+
+    share = budget_share(config.budget)
+    return split_by_twins(pack_corners(corners), bounds, share, config.split_levels)
+
+
+def block_corners(records: U32, types: NDArray[np.uint8]) -> F32:
+    """[n, 5, 3] corners of leaf blocks `[n, 16]`; the fifth is the fourth where there is none."""
+    places = np.ascontiguousarray(records).view(np.float32)
+    corners = places[:, : TRIANGLE_V4_WORD + 3].reshape(-1, 5, 3).copy()
+    short = types < NODE_TRIANGLE_2
+    corners[short, 4] = corners[short, 3]
+    return corners
