@@ -6,6 +6,7 @@ Nothing is read back. The TLAS still has the boxes of the pose that it was built
 from the refitted headers.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,21 +45,32 @@ def skinned_table(prepared: PreparedScene) -> SkinTable:
     )
 
 
+def blas_meshes(prepared: PreparedScene) -> dict[int, list[int]]:
+    """The meshes that are the geometries of each BLAS that is placed."""
+    found: dict[int, list[int]] = {}
+    for placed in prepared.bvh.instances:
+        count = unpack_header(prepared.bvh.blas_words(placed.blas)).geometry_count
+        objects = prepared.scene.instances[placed.first_object : placed.first_object + count]
+        found[placed.blas] = [instance.mesh for instance in objects]
+    return found
+
+
+def vertex_triangles(prepared: PreparedScene, meshes: Sequence[int]) -> list[U32]:
+    """[m, 3] triangles of each mesh as indices of vertex records."""
+    firsts = first_vertices(prepared)
+    return [prepared.scene.meshes[i].triangles + np.uint32(firsts[i]) for i in meshes]
+
+
 def deforming_blases(prepared: PreparedScene) -> dict[int, list[U32]]:
     """For every BLAS that holds a skinned mesh the triangles of its geometries, as indices of
     vertex records."""
-    scene, firsts = prepared.scene, first_vertices(prepared)
-    animation = scene.animation
+    animation = prepared.scene.animation
     skinned = {item.mesh for item in animation.skinned} if animation else set()
-    found: dict[int, list[U32]] = {}
-    for placed in prepared.bvh.instances:
-        count = unpack_header(prepared.bvh.blas_words(placed.blas)).geometry_count
-        objects = scene.instances[placed.first_object : placed.first_object + count]
-        if skinned & {instance.mesh for instance in objects}:
-            found[placed.blas] = [
-                scene.meshes[i.mesh].triangles + np.uint32(firsts[i.mesh]) for i in objects
-            ]
-    return found
+    return {
+        blas: vertex_triangles(prepared, meshes)
+        for blas, meshes in blas_meshes(prepared).items()
+        if skinned & set(meshes)
+    }
 
 
 class DeformingObjects:

@@ -15,6 +15,7 @@ node beyond 65504 is counted and becomes infinite on the outer side: slower, nev
 All arithmetic is on integers, so that every adapter and the twins give the same bits.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -228,22 +229,33 @@ class GpuRefit:
         for buffer, record in zip(self._parameters, records, strict=True):
             self.device.write(buffer, record)
 
-    def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
-        """Within the compute pass `scope`: `words` (the guest bytes) from `positions`, float32
-        x y z every `vertex_words` words from `vertex_first` on."""
+    def phases(self, buffers: dict[str, Any]) -> dict[str, Callable[[Any], None]]:
+        """What `encode` encodes, in order; each into a compute pass that it is given."""
         resources = {
             **self.resources,
             "words": buffers["words"],
             "positions": buffers["positions"],
             "parameters": self._parameters[0],
         }
-        self.blocks.dispatch(scope, resources, -(-self.plan.blocks // GROUP_SIZE))
+        return {
+            "blocks": lambda scope: self.blocks.dispatch(
+                scope, resources, -(-self.plan.blocks // GROUP_SIZE)
+            ),
+            "nodes": lambda scope: self._encode_nodes(scope, resources),
+        }
+
+    def _encode_nodes(self, scope: Any, resources: dict[str, Any]) -> None:
         sizes = np.diff(self.plan.height_starts.astype(np.int64))
         for height, parameters in enumerate(self._parameters):
-            resources["parameters"] = parameters
             last = height + 1 == len(self._parameters)
             groups = 1 if last else -(-int(sizes[height]) // GROUP_SIZE)
-            self.nodes.dispatch(scope, resources, groups)
+            self.nodes.dispatch(scope, {**resources, "parameters": parameters}, groups)
+
+    def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
+        """Within the compute pass `scope`: `words` (the guest bytes) from `positions`, float32
+        x y z every `vertex_words` words from `vertex_first` on."""
+        for encode_phase in self.phases(buffers).values():
+            encode_phase(scope)
 
     def counts(self) -> tuple[int, int]:
         """Of the last refit, read back: blocks with a corner that is not finite, and children's
