@@ -47,7 +47,7 @@ F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
 
 MOST_TRIANGLES = SEGMENT  # a mesh: blocks that one workgroup takes
-RADIUS = 16  # neighbours looked at on each side: cheap in workgroup memory
+RADIUS = 8  # neighbours looked at on each side
 ALIGN_UNITS = BASE_ALIGN_BYTES // UNIT_BYTES
 
 TWINS: dict[str, Callable[..., None]] = {

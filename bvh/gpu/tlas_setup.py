@@ -81,12 +81,15 @@ def _inverse(linear: F32, offset: F32) -> tuple[F32, F32, Mask]:
     wide = Two(np.repeat(factor.high[:, None], 3, 1), np.repeat(factor.low[:, None], 3, 1))
     inverse = [multiply(column, wide) for column in (of_a, of_b, of_c)]
     t = offset * by_row
+    exponent = np.clip(_exponents(t).max(axis=1), 1, 253).astype(np.uint32)
+    t = t * _factors(exponent)[:, None]
+    grow = (exponent << np.uint32(23)).view(np.float32)[:, None]
     none = np.zeros_like(t)
     moved = [
         multiply(column, Two(np.repeat(t[:, i : i + 1], 3, 1), none))
         for i, column in enumerate(inverse)
     ]
-    back_offset = -(add(add(moved[0], moved[1]), moved[2]).high * by_column)
+    back_offset = -(add(add(moved[0], moved[1]), moved[2]).high * by_column) * grow
     back = np.stack([column.high for column in inverse], axis=2)
     back = (back * by_row[:, None, :]) * by_column[:, :, None]
     sound &= (_exponents(back) < 0xFF).all(axis=(1, 2)) & (_exponents(back_offset) < 0xFF).all(

@@ -66,11 +66,13 @@ fn inverse(map: Affine) -> Affine {
     let x = multiply(of_a, factor);
     let y = multiply(of_b, factor);
     let z = multiply(of_c, factor);
-    let t = map.offset * by_row;
+    let scaled = map.offset * by_row;
+    let exponent = vec3u(clamp(largest(scaled), 1u, 253u));
+    let t = scaled * factors(exponent);
     var moved = multiply(x, Two(t.xxx, vec3f(0.0)));
     moved = add(moved, multiply(y, Two(t.yyy, vec3f(0.0))));
     moved = add(moved, multiply(z, Two(t.zzz, vec3f(0.0))));
-    result.offset = -kept(moved.high * by_column);
+    result.offset = -kept(kept(moved.high * by_column) * bitcast<vec3f>(exponent << vec3u(23u)));
     for (var i = 0u; i < 3u; i += 1u) {
         let row = vec3f(x.high[i], y.high[i], z.high[i]) * by_row;
         result.rows[i] = kept(row * by_column[i]);
