@@ -30,8 +30,8 @@ class PlocConfig:
     which sort in half the time."""
 
     radius: int = 8
-    grid_bits: int = 10
-    size_bits: int = 1
+    grid_bits: int = 9
+    size_bits: int = 4
 
     def __post_init__(self) -> None:
         if not 1 <= self.radius <= MOST_RADIUS:
@@ -46,8 +46,10 @@ class PlocConfig:
         return key_words(self.grid_bits, self.size_bits)
 
 
-def build(bounds: Bounds, config: PlocConfig) -> Tree:
-    """Binary tree over finite boxes `[n, 2, 3]`, one primitive a leaf."""
+def build(bounds: Bounds, config: PlocConfig, capacity: int | None = None) -> Tree:
+    """Binary tree over finite boxes `[n, 2, 3]`, one primitive a leaf. The GPU encodes as many
+    dispatches as its bound on the boxes, `capacity`, may need; which of them are forced shows in
+    the tree only where clusters merge too slowly."""
     count = len(bounds)
     if not count:
         return Tree(np.full((1, 2), EMPTY, np.int32), empty_bounds(1))
@@ -61,7 +63,7 @@ def build(bounds: Bounds, config: PlocConfig) -> Tree:
     counts, next_counts = np.zeros((2, 1 + chunks), np.uint32)
     clusters, next_clusters = np.empty((2, CHUNK * chunks), CLUSTER.dtype)
     ploc_leaves(state, boxes, payload, counts, clusters)
-    for forced in dispatches(count):
+    for forced in dispatches(count if capacity is None else capacity):
         ploc_rounds(
             make_parameters(forced),
             counts,
