@@ -106,7 +106,12 @@ def build_by_twins(
     capacity: int,
 ) -> Blas:
     """On the CPU, the BLAS that a GpuBlasBuilder of that capacity makes."""
-    leaves = _near_leaves(triangles, geometry, primitive, opaque, options)
+    ids = triangle_ids(geometry, primitive, opaque)
+    state, blocks, boxes = pair_on_cpu(triangles, ids, options.leaf, capacity)
+    every = TriangleSet(triangles, geometry, primitive, 0, 0)
+    records, types = pack_blocks(host_blocks(blocks), every, opaque)
+    counts = (int(state[name][0]) for name in ("triangles", "degenerate", "nonfinite"))
+    leaves = _Leaves(boxes, records, types, None, *counts)
     leaves = _split(leaves, options)
     tree = _tree_of_the_gpu(leaves.boxes, options, capacity)
     return _encode(tree, leaves, options, len(opaque))
@@ -125,16 +130,6 @@ def _best_leaves(triangles: F32, geometry: U32, primitive: U32, opaque: Any, opt
         blocks = single_blocks(len(boxes))
     boxes = block_bounds(blocks, boxes)
     return _Leaves(boxes, *pack_blocks(blocks, kept, opaque), None, *counts)
-
-
-def _near_leaves(triangles: F32, geometry: U32, primitive: U32, opaque: Any, options: Any) -> Any:
-    """The blocks of the GPU, by its stages' twins."""
-    ids = triangle_ids(geometry, primitive, opaque)
-    state, blocks, boxes = pair_on_cpu(triangles, ids, options.leaf)
-    every = TriangleSet(triangles, geometry, primitive, 0, 0)
-    records, types = pack_blocks(host_blocks(blocks), every, opaque)
-    counts = (int(state[name][0]) for name in ("triangles", "degenerate", "nonfinite"))
-    return _Leaves(boxes, records, types, None, *counts)
 
 
 def _split(leaves: _Leaves, options: BuildOptions) -> _Leaves:

@@ -27,6 +27,10 @@ PAIR_PARAMETERS = Struct(
     Field("leaf", "u32"),  # triangles a block
     Field("zero", "u32"),  # 0, unknown to the compiler
     Field("table_mask", "u32"),  # slots of the table of edges, less one
+    Field("seed", "u32"),  # of the hash that finds an edge's slot
+    Field("pad_0", "u32"),
+    Field("pad_1", "u32"),
+    Field("pad_2", "u32"),
 )
 
 

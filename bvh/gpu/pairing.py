@@ -1,4 +1,5 @@
-"""Triangles to blocks on the GPU: pairs among neighbours in input order, then the blocks in a row.
+"""Triangles to blocks on the GPU: pairs among neighbours in input order, then among all triangles
+that are left (`bvh.gpu.pair_far`), then the blocks in a row.
 
 The rules are those of `bvh.pairing`: an edge in common bit for bit, in opposite directions, one
 geometry, and a common box that wastes little. Within a tile of 256 triangles every edge has a slot
@@ -22,9 +23,26 @@ from bvh.gpu.build_records import (
     REMOVED_DEGENERATE,
     REMOVED_NONFINITE,
     group_count,
+    sweep_groups,
 )
+from bvh.gpu.pair_edges import (
+    TRIANGLE_MASK,
+    choose,
+    edge_keys,
+    mark_starts,
+    rank_candidates,
+    settle,
+)
+from bvh.gpu.pair_far import (
+    PASSES,
+    choose_far,
+    clear_edges,
+    insert_edges,
+    settle_far,
+    table_slots,
+)
+from bvh.gpu.pair_far import ROUNDS as FAR_ROUNDS
 from bvh.gpu.pair_records import (
-    CORNER_SHIFT,
     MOST_TRIANGLES,
     NEAR_TILE,
     NONE,
@@ -32,7 +50,6 @@ from bvh.gpu.pair_records import (
     REMOVED,
 )
 from bvh.gpu.triangle_setup import triangle_setup
-from bvh.pairing import WORST_RATIO
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
 from engine.gpu.primitives.scan import ExclusiveScan
@@ -43,106 +60,6 @@ I64 = NDArray[np.int64]
 U32 = NDArray[np.uint32]
 
 ROUNDS = 4
-_TRIANGLE_MASK = (1 << CORNER_SHIFT) - 1
-
-
-def _hash_vertices(bits: U32) -> U32:
-    """`[..., 3]` words to `[...]`."""
-    h = bits[..., 0] * np.uint32(0x9E3779B1)
-    h = ((h ^ h >> np.uint32(15)) + bits[..., 1]) * np.uint32(0x85EBCA77)
-    h = ((h ^ h >> np.uint32(13)) + bits[..., 2]) * np.uint32(0xC2B2AE3D)
-    return np.asarray(h ^ h >> np.uint32(16))
-
-
-def _edges(corners: U32) -> tuple[U32, NDArray[np.bool_]]:
-    """(key, direction) of every half-edge `[3 n]` of triangles `[n, 3, 3]`."""
-    vertex = _hash_vertices(corners)
-    start, end = np.roll(vertex, -1, axis=1).reshape(-1), np.roll(vertex, -2, axis=1).reshape(-1)
-    k = start + end
-    k = (k ^ k >> np.uint32(15)) * np.uint32(0x2C1B3C6D)
-    return np.maximum(k ^ k >> np.uint32(12), np.uint32(1)), start > end
-
-
-def _scaled_area(box: F32, factor: F32) -> F32:
-    half = np.float32(0.5)
-    side = (box[:, 1] * half - box[:, 0] * half) * factor[:, None]
-    x, y, z = side[:, 0], side[:, 1], side[:, 2]
-    return np.asarray(x * y + y * z + z * x)
-
-
-def _waste(a: F32, b: F32) -> I64:
-    """The common box's area over the sum of areas, in steps of 1/512 rounded up; NONE beyond
-    WORST_RATIO."""
-    half = np.float32(0.5)
-    both = np.stack([np.minimum(a[:, 0], b[:, 0]), np.maximum(a[:, 1], b[:, 1])], axis=1)
-    largest = (both[:, 1] * half - both[:, 0] * half).max(axis=1, initial=0)
-    exponent = np.clip(largest.view(np.uint32) >> np.uint32(23), 1, 253).astype(np.uint32)
-    factor = ((np.uint32(254) - exponent) << np.uint32(23)).view(np.float32)
-    joint = _scaled_area(both, factor)
-    total = _scaled_area(a, factor) + _scaled_area(b, factor)
-    steps = np.zeros(len(a), np.int64)
-    for bit in (512 >> i for i in range(10)):
-        less = (steps + (bit - 1)).astype(np.float32) * np.float32(2**-9)
-        steps += np.where(joint > total * less, bit, 0)
-    bad = ~(total > 0) | (joint > total * np.float32(WORST_RATIO))
-    return np.where(bad, NONE, steps)
-
-
-def find_candidates(
-    corners: U32, ids: U32, boxes: F32, usable: NDArray[np.bool_], tile: int
-) -> tuple[I64, U32]:
-    """(partner, rank), each `[n, 3]`: the half-edge that every half-edge of usable triangles
-    could be paired over, among `tile` neighbours, and the order in which candidates are taken
-    (NONE, NONE without one)."""
-    count = len(corners)
-    key, direction = _edges(corners)
-    half_edge = np.flatnonzero(np.repeat(usable, 3))
-    group = (half_edge // (3 * tile)).astype(np.uint64) << np.uint64(33)
-    slot = group | key[half_edge].astype(np.uint64) << np.uint64(1) | direction[half_edge]
-    slots, first = np.unique(slot, return_index=True)
-    lowest = half_edge[first]
-    # Both directions of one edge stand side by side.
-    both = np.flatnonzero(slots[1:] == slots[:-1] + np.uint64(1))
-    both = both[slots[both] % 2 == 0]
-    a, b = lowest[both], lowest[both + 1]
-    s, t = a // 3, b // 3
-    good = (s != t) & (ids[s, 0] == ids[t, 0])
-    for i, j in ((1, 2), (2, 1)):
-        good &= (corners[s, (a + i) % 3] == corners[t, (b + j) % 3]).all(axis=1)
-    a, b = a[good], b[good]
-    steps = _waste(boxes[a // 3], boxes[b // 3])
-    a, b, steps = a[steps != NONE], b[steps != NONE], steps[steps != NONE]
-    rank_of = steps.astype(np.uint32) << np.uint32(22)
-    rank_of |= np.minimum(a, b).astype(np.uint32) * np.uint32(0x9E3779B1) >> np.uint32(10)
-    partner = np.full(3 * count, NONE, np.int64)
-    rank = np.full(3 * count, NONE, np.uint32)
-    partner[a], partner[b] = b, a
-    rank[a] = rank[b] = rank_of
-    return partner.reshape(-1, 3), rank.reshape(-1, 3)
-
-
-def match(partner: I64, rank: U32, mates: U32, rounds: int) -> None:
-    """Rounds of mutual choices among triangles whose mate is NONE; fills `mates`."""
-    for _ in range(rounds):
-        there = partner != NONE
-        free = there & (mates[:, None] == NONE)
-        free &= mates[np.where(there, partner // 3, 0)] == NONE
-        ranked = np.where(free, rank, np.uint32(NONE))
-        corner = ranked.argmin(axis=1)
-        row = np.flatnonzero(ranked.min(axis=1, initial=NONE) != NONE)
-        choice = np.full(len(mates), NONE, np.int64)
-        choice[row] = 3 * row + corner[row]
-        target = partner[row, corner[row]]
-        won = choice[target // 3] == target
-        row, target = row[won], target[won]
-        mates[row] = corner[row].astype(np.uint32) << np.uint32(CORNER_SHIFT) | target // 3
-
-
-def mark_starts(mates: U32) -> U32:
-    """1 for every triangle at whose place a block stands."""
-    other = mates & np.uint32(_TRIANGLE_MASK)
-    second = (mates < REMOVED) & (other < np.arange(len(mates)))
-    return (~second & (mates != REMOVED)).astype(np.uint32)
 
 
 def pair_near(
@@ -160,9 +77,19 @@ def pair_near(
     mates[:count] = np.where(usable, np.uint32(NONE), np.uint32(REMOVED))
     if parameters["leaf"][0] > 1:
         corners = triangles[: 9 * count].reshape(count, 3, 3)
+        key, direction = edge_keys(corners)
+        half_edge = np.flatnonzero(np.repeat(usable, 3))
+        tile = (half_edge // (3 * NEAR_TILE)).astype(np.uint64) << np.uint64(33)
+        slot = tile | key[half_edge].astype(np.uint64) << np.uint64(1) | direction[half_edge]
+        slots, first = np.unique(slot, return_index=True)
+        # Both directions of one edge stand side by side.
+        both = np.flatnonzero(slots[1:] == slots[:-1] + np.uint64(1))
+        both = both[slots[both] % 2 == 0]
+        lowest = half_edge[first]
         ids = triangle_ids[: 2 * count].reshape(count, 2)
-        partner, rank = find_candidates(corners, ids, boxes, usable, NEAR_TILE)
-        match(partner, rank, mates[:count], ROUNDS)
+        partner, rank = rank_candidates(lowest[both], lowest[both + 1], corners, ids, boxes)
+        for _ in range(ROUNDS):
+            settle(*choose(partner, rank, mates[:count]), mates[:count])
     starts[:count] = mark_starts(mates[:count])
 
 
@@ -184,8 +111,8 @@ def make_blocks(
     at = starts[row]
     pair = mine[row] < REMOVED
     lead = row[pair]
-    other = mine[lead] & np.uint32(_TRIANGLE_MASK)
-    corner_bits = np.uint32(~_TRIANGLE_MASK & 0xFFFFFFFF)
+    other = mine[lead] & np.uint32(TRIANGLE_MASK)
+    corner_bits = np.uint32(~TRIANGLE_MASK & 0xFFFFFFFF)
     out = blocks[: 2 * count].reshape(count, 2)
     out[at] = np.stack([row, np.full(len(row), NONE)], axis=1)
     out[at[pair], 0] |= mine[lead] & corner_bits
@@ -204,6 +131,10 @@ def make_blocks(
 TWINS: dict[str, Callable[..., None]] = {
     "triangle_setup": triangle_setup,
     "pair_near": pair_near,
+    "clear_edges": clear_edges,
+    "insert_edges": insert_edges,
+    "choose_far": choose_far,
+    "settle_far": settle_far,
     "make_blocks": make_blocks,
 }
 
@@ -224,6 +155,8 @@ class GpuPairing:
             "triangle_boxes": 24 * capacity,
             "mates": 4 * capacity,
             "starts": 4 * capacity,
+            "edge_table": 8 * table_slots(capacity),
+            "choices": 8 * capacity,
             "blocks": 8 * capacity,
             "boxes": 24 * capacity,
             "state": BUILD_STATE.size,
@@ -233,9 +166,11 @@ class GpuPairing:
         self.resources = {
             name: device.buffer(f"pairing/{name}", size) for name, size in sizes.items()
         }
-        self.resources["parameters"] = device.buffer(
-            "pairing/parameters", PAIR_PARAMETERS.size, "UNIFORM|COPY_DST"
-        )
+        self._parameters = [
+            device.buffer("pairing/parameters", PAIR_PARAMETERS.size, "UNIFORM|COPY_DST")
+            for _ in range(PASSES)
+        ]
+        self.resources["parameters"] = self._parameters[0]
         self._scan = ExclusiveScan(device, capacity, with_total=True)
         self.resources["block_total"] = self._scan.total
         self.stages = {
@@ -248,7 +183,9 @@ class GpuPairing:
         """Triangles from now on; at most `capacity`, else ValueError."""
         self._scan.set_count(count)
         self.count = count
-        self.device.write(self.resources["parameters"], pair_parameters(count, self.leaf))
+        for number, buffer in enumerate(self._parameters):
+            record = pair_parameters(count, self.leaf, self.capacity, number)
+            self.device.write(buffer, record)
 
     @property
     def buffers(self) -> dict[str, Any]:
@@ -262,6 +199,8 @@ class GpuPairing:
 
         def pairs(scope: Any) -> None:
             self.stages["pair_near"].dispatch(scope, resources, groups)
+            if self.leaf > 1:
+                self._encode_far(scope, resources)
             self._scan.encode(scope, self.resources["starts"])
             self.stages["make_blocks"].dispatch(scope, resources, groups)
 
@@ -272,6 +211,13 @@ class GpuPairing:
             "pairs": pairs,
         }
 
+    def _encode_far(self, scope: Any, resources: dict[str, Any]) -> None:
+        groups = max(1, min(group_count(self.count), sweep_groups(self.device)))
+        for parameters in self._parameters:
+            here = {**resources, "parameters": parameters}
+            for name in ("clear_edges", "insert_edges", *FAR_ROUNDS * ("choose_far", "settle_far")):
+                self.stages[name].dispatch(scope, here, groups)
+
     def encode(self, scope: Any, inputs: dict[str, Any]) -> None:
         """Within the pass `scope`, from `triangles` (nine float32 each) and `triangle_ids` (see
         `bvh.gpu.pair_records.triangle_ids`)."""
@@ -279,26 +225,40 @@ class GpuPairing:
             encode_phase(scope)
 
 
-def pair_parameters(count: int, leaf: int) -> NDArray[Any]:
-    """One PAIR_PARAMETERS record."""
+def pair_parameters(count: int, leaf: int, capacity: int, number: int = 0) -> NDArray[Any]:
+    """One PAIR_PARAMETERS record, of pass `number` over all triangles."""
     record = np.zeros(1, PAIR_PARAMETERS.dtype)
     record["count"] = count
     record["leaf"] = leaf
+    record["table_mask"] = table_slots(capacity) - 1
+    record["seed"] = 0x1234567 * number
     return record
 
 
-def pair_on_cpu(triangles: F32, ids: U32, leaf: int) -> tuple[NDArray[Any], U32, F32]:
+def pair_on_cpu(
+    triangles: F32, ids: U32, leaf: int, capacity: int
+) -> tuple[NDArray[Any], U32, F32]:
     """(state, blocks `[kept, 2]`, boxes `[kept, 2, 3]`) of `[n, 3, 3]` triangles and their
-    `[n, 2]` ids, as GpuPairing leaves them."""
+    `[n, 2]` ids, as GpuPairing of that capacity leaves them."""
     count = len(triangles)
     flat = np.ascontiguousarray(triangles, np.float32).reshape(-1)
-    parameters = pair_parameters(count, leaf)
+    parameters = pair_parameters(count, leaf, capacity)
     state = np.zeros(1, BUILD_STATE.dtype)
     boxes, block_boxes = np.zeros((2, 6 * count), np.float32)
     mates, starts = np.zeros((2, count), np.uint32)
     blocks = np.zeros((count, 2), np.uint32)
     triangle_setup(parameters, flat, boxes, state)
-    pair_near(parameters, flat.view(np.uint32), ids.reshape(-1), boxes, mates, starts)
+    words, ids = flat.view(np.uint32), ids.reshape(-1)
+    pair_near(parameters, words, ids, boxes, mates, starts)
+    if leaf > 1:
+        table, choices = np.zeros(2 * table_slots(capacity), np.uint32), np.zeros(2 * count, "u4")
+        for number in range(PASSES):
+            parameters = pair_parameters(count, leaf, capacity, number)
+            clear_edges(parameters, table)
+            insert_edges(parameters, words, mates, table)
+            for _ in range(FAR_ROUNDS):
+                choose_far(parameters, words, ids, boxes, mates, table, choices)
+                settle_far(parameters, choices, mates, starts)
     kept = starts.sum(dtype=np.uint32)
     starts = np.cumsum(starts, dtype=np.uint32) - starts
     make_blocks(

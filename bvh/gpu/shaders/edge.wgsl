@@ -15,6 +15,13 @@ fn edge_key(start: u32, end: u32) -> u32 {
     return max(k ^ k >> 12u, 1u);
 }
 
+// Where the table of all edges has this one, by direction.
+fn table_place(start: u32, end: u32, seed: u32, mask: u32) -> u32 {
+    var k = (edge_key(start, end) ^ seed) * 0x9e3779b1u;
+    k = (k ^ k >> 15u) & mask;
+    return 2u * k + select(0u, 1u, start > end);
+}
+
 fn rounded_product(a: f32, b: f32, zero: u32) -> f32 {
     return bitcast<f32>(bitcast<u32>(a * b) ^ zero);
 }

@@ -3,7 +3,7 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.pair_records
 #import "bvh/gpu/shaders/box.wgsl"
-#import "bvh/gpu/shaders/edge.wgsl"
+#import "bvh/gpu/shaders/rank_pair.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: PairParameters;
 @group(0) @binding(1) var<storage, read> triangles: array<u32>;
@@ -20,16 +20,6 @@ var<workgroup> lowest: array<atomic<u32>, 2048>; // half-edge of each direction
 var<workgroup> choices: array<u32, 256>; // half-edge that a triangle would pair over
 var<workgroup> open: array<u32, 256>; // 1 while it has no partner
 
-fn vertex(triangle: u32, corner: u32) -> vec3u {
-    let at = 9u * triangle + 3u * (corner % 3u);
-    return vec3u(triangles[at], triangles[at + 1u], triangles[at + 2u]);
-}
-
-fn box_of(triangle: u32) -> Box {
-    let at = 3u * triangle;
-    return make_box(triangle_boxes[at], triangle_boxes[at + 1u], triangle_boxes[at + 2u]);
-}
-
 // Which slot a key gets depends on who comes first, what the slot says of the key does not.
 fn slot_of(key: u32) -> u32 {
     var slot = key % SLOTS;
@@ -39,20 +29,6 @@ fn slot_of(key: u32) -> u32 {
         if (found.old_value != 0u) { slot = (slot + 1u) % SLOTS; }
     }
     return slot;
-}
-
-// Rank of the pair of triangles over half-edges `a` and `b`; NONE where they may not be one.
-fn rank_pair(a: u32, b: u32) -> u32 {
-    let s = a / 3u;
-    let t = b / 3u;
-    let i = a % 3u;
-    let j = b % 3u;
-    if (s == t || triangle_ids[s].x != triangle_ids[t].x) { return NONE; }
-    if (any(vertex(s, i + 1u) != vertex(t, j + 2u))) { return NONE; }
-    if (any(vertex(s, i + 2u) != vertex(t, j + 1u))) { return NONE; }
-    let steps = waste(box_of(s), box_of(t), parameters.zero);
-    if (steps == NONE) { return NONE; }
-    return candidate_rank(steps, a, b);
 }
 
 @compute @workgroup_size(256)

@@ -52,7 +52,7 @@ def _scene(rng: np.random.Generator, triangles: np.ndarray, leaf: int, base: int
     primitive = rng.permutation(count).astype(np.uint32)
     opaque = np.arange(GEOMETRIES) % 2 > 0
     ids = triangle_ids(geometry, primitive, opaque)
-    state, blocks, boxes = pair_on_cpu(triangles, ids, leaf)
+    state, blocks, boxes = pair_on_cpu(triangles, ids, leaf, count)
     tree = collapse_best(build(boxes, LbvhConfig()))
     inner, leaves = depth_first(tree.children)
     order = np.argsort(inner)
