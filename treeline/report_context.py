@@ -55,17 +55,8 @@ def structure_context(
 ) -> dict[str, Any]:
     """The part of a context that has nothing to do with pictures."""
     light = scene.light
-    return plain(
+    return device_context(device) | plain(
         {
-            "schema": SCHEMA,
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "version": version(),
-            "commit": commit(),
-            "adapter": device.info.adapter,
-            "adapter_type": device.info.adapter_type,
-            "backend": device.info.backend,
-            "driver": device.info.driver,
-            "timing_source": device.timing_source,
             "scene": scene_name,
             "scene_sha256": scene.sha256,
             "triangles": scene.triangle_count,
@@ -82,11 +73,26 @@ def structure_context(
             },
             "camera": {"source": scene.camera_source, "transform": scene.camera.transform},
             "notes": scene.notes,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "num_cpus": os.cpu_count() or 0,
         }
     )
+
+
+def device_context(device: Any) -> dict[str, Any]:
+    """The part of a context that has nothing to do with a scene."""
+    return {
+        "schema": SCHEMA,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version(),
+        "commit": commit(),
+        "adapter": device.info.adapter,
+        "adapter_type": device.info.adapter_type,
+        "backend": device.info.backend,
+        "driver": device.info.driver,
+        "timing_source": device.timing_source,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "num_cpus": os.cpu_count() or 0,
+    }
 
 
 def plain(value: Any) -> Any:

@@ -35,7 +35,7 @@ from bvh.gpu.build_records import group_count, sweep_groups
 from bvh.gpu.tree_order_records import DEPTH_SHIFT, LEVELS, NO_PARENT, RIGHT_CHILD
 from bvh.tree import EMPTY, MAX_DEPTH
 from engine.gpu.device import Device
-from engine.gpu.primitives.radix_sort import DIGITS, place_digits
+from engine.gpu.primitives.radix_sort import DIGITS_A_GROUP, place_digits
 from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
@@ -76,7 +76,7 @@ def node_paths(
     parameters: U32, state: NDArray[Any], parents: U32, paths: U32, counts: U32, totals: U32
 ) -> None:
     """Twin of node_paths.wgsl: `paths`, and how many nodes of each level a tile of 256 holds, as
-    `counts[level * tiles + tile]`. `parameters` are nodes at most, 0, 0, tiles."""
+    `counts[tile * LEVELS + level]`. `parameters` are nodes at most, 0, 0, tiles."""
     nodes, tiles = min(int(parameters[0]), node_count(state)), int(parameters[3])
     link = parents[:nodes].copy()
     turns, depth = np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint32)
@@ -88,7 +88,7 @@ def node_paths(
     out = paths[: 2 * nodes].reshape(-1, 2)
     out[:, 0] = turns & np.uint64(0xFFFFFFFF)
     out[:, 1] = (turns >> np.uint64(32)).astype(np.uint32) | depth << np.uint32(DEPTH_SHIFT)
-    cell = depth.astype(np.int64) * tiles + np.arange(nodes) // 256
+    cell = np.arange(nodes) // 256 * LEVELS + depth.astype(np.int64)
     counts[: LEVELS * tiles] = np.bincount(cell, minlength=LEVELS * tiles)
     totals[:LEVELS] += np.bincount(depth, minlength=LEVELS).astype(np.uint32)
 
@@ -96,10 +96,7 @@ def node_paths(
 def place_levels(parameters: U32, totals: U32, counts: U32) -> None:
     """Twin of place_digits.wgsl over the digits that are levels: `counts` become where each tile's
     share of each level begins."""
-    every = np.zeros(DIGITS * int(parameters[3]), np.uint32)
-    every[: len(counts)] = counts
-    place_digits(parameters, totals, every)
-    counts[:] = every[: len(counts)]
+    place_digits(parameters, totals, counts, LEVELS)
 
 
 def level_nodes(
@@ -111,10 +108,10 @@ def level_nodes(
     level_starts: U32,
 ) -> None:
     """Twin of level_nodes.wgsl: nodes to where their tile's share of their level begins."""
-    nodes, tiles = min(int(parameters[0]), node_count(state)), int(parameters[3])
+    nodes = min(int(parameters[0]), node_count(state))
     depth = paths[1 : 2 * nodes : 2] >> np.uint32(DEPTH_SHIFT)
     level_nodes[:nodes] = np.argsort(depth, kind="stable")
-    level_starts[:LEVELS] = offsets[: LEVELS * tiles : tiles]
+    level_starts[:LEVELS] = offsets[:LEVELS]
 
 
 def subtrees(
@@ -237,7 +234,11 @@ class TreeOrder:
         }
         folder = "engine/gpu/primitives/shaders"
         self.stages["place_digits"] = Stage(
-            device, "order/place_digits", f"{folder}/place_digits.wgsl", twin=place_levels
+            device,
+            "order/place_digits",
+            f"{folder}/place_digits.wgsl",
+            constants={"DIGITS": LEVELS},
+            twin=place_levels,
         )
 
     def _parameters(self, *words: int) -> Any:
@@ -248,7 +249,7 @@ class TreeOrder:
         resources = {**tree_buffers, **self.buffers, **self._scratch, "parameters": self._tiled}
         self.stages["tree_parents"].dispatch(scope, resources, self._tiles)
         self.stages["node_paths"].dispatch(scope, resources, self._tiles)
-        self.stages["place_digits"].dispatch(scope, resources, LEVELS)
+        self.stages["place_digits"].dispatch(scope, resources, LEVELS // DIGITS_A_GROUP)
         self.stages["level_nodes"].dispatch(scope, resources, self._tiles)
 
     def encode_subtrees(self, scope: Any, tree_buffers: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from treeline.cli import interrupts
 from treeline.cli.bench import trace
+from treeline.cli.bench_build import build as bench_build
 from treeline.cli.build import build
 from treeline.cli.capture import capture
 from treeline.cli.contract import contract
@@ -48,6 +49,7 @@ for name, function in {
 }.items():
     app.command(name)(function)
 bench.command("trace")(trace)
+bench.command("build")(bench_build)
 bench.command("fuzz")(fuzz)
 bench.command("kdtree")(kdtree)
 example.command("triangle")(triangle)

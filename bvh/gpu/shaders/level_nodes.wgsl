@@ -35,12 +35,12 @@ fn main(
     }
     workgroupBarrier();
     if (inside) {
-        var place = offsets[depth * parameters.w + tile];
+        var place = offsets[tile * LEVELS + depth];
         for (var w = 0u; w < word; w += 1u) {
             place += countOneBits(atomicLoad(&holders[w * LEVELS + depth]));
         }
         place += countOneBits(atomicLoad(&holders[word * LEVELS + depth]) & (bit - 1u));
         level_nodes[place] = node;
     }
-    if (tile == 0u && lane < LEVELS) { level_starts[lane] = offsets[lane * parameters.w]; }
+    if (tile == 0u && lane < LEVELS) { level_starts[lane] = offsets[lane]; }
 }

@@ -37,6 +37,6 @@ fn main(
     workgroupBarrier();
     if (lane >= LEVELS || tile >= parameters.w) { return; }
     let mine = atomicLoad(&found[lane]);
-    counts[lane * parameters.w + tile] = mine;
+    counts[tile * LEVELS + lane] = mine;
     if (mine > 0u) { atomicAdd(&totals[lane], mine); }
 }

@@ -1,7 +1,7 @@
 """Stable radix sort of u32 or u64 keys with a u32 payload, least significant digit first.
 
-A pass sorts by one digit of eight bits, in three dispatches: every tile counts its digits, a
-workgroup a digit scans its counts over the tiles, and every tile moves its items to its share of
+A pass sorts by one digit of eight bits, in three dispatches: every tile counts its digits, the
+counts are scanned over the tiles, and every tile moves its items to its share of
 each digit in their order. The order inside a tile comes from bit masks in workgroup memory, one bit
 a lane and digit, so that no subgroup size is assumed and the result never depends on scheduling.
 All passes are dispatches of one compute pass. Source: Merrill and Grimshaw 2011, "High performance
@@ -21,6 +21,7 @@ U32 = NDArray[np.uint32]
 
 DIGIT_BITS = 8
 DIGITS = 256
+DIGITS_A_GROUP = 8  # of place_digits
 
 
 def _digits(parameters: U32, live: U32, keys: U32) -> U32:
@@ -35,29 +36,29 @@ def _totals_row(parameters: U32) -> int:
 
 
 def count_digits(parameters: U32, live: U32, keys: U32, counts: U32, totals: U32) -> None:
-    """Twin of count_digits.wgsl: `counts[digit * tiles + tile]`, added up into the row of `totals`
+    """Twin of count_digits.wgsl: `counts[tile * DIGITS + digit]`, added up into the row of `totals`
     `[2, DIGITS]` that this pass uses. `parameters` are count, words a key, the digit's lowest bit,
     tiles."""
     tiles = int(parameters[3])
     digit = _digits(parameters, live, keys)
     tile = np.arange(len(digit)) // TILE
-    place = digit.astype(np.int64) * tiles + tile
-    counts[: DIGITS * tiles] = np.bincount(place, minlength=DIGITS * tiles)
+    counts[: DIGITS * tiles] = np.bincount(tile * DIGITS + digit, minlength=DIGITS * tiles)
     totals.reshape(2, DIGITS)[_totals_row(parameters)] += np.bincount(
         digit, minlength=DIGITS
     ).astype(np.uint32)
 
 
-def place_digits(parameters: U32, totals: U32, counts: U32) -> None:
+def place_digits(parameters: U32, totals: U32, counts: U32, digits: int = DIGITS) -> None:
     """Twin of place_digits.wgsl: `counts` become where each tile's share of each digit begins; the
-    other row of `totals` becomes zero for the next pass."""
+    other row of `totals` becomes zero for the next pass. `digits` are those of the table, where the
+    stage's override says that there are fewer."""
     tiles, row = int(parameters[3]), _totals_row(parameters)
     rows = totals.reshape(2, DIGITS)
-    table = counts[: DIGITS * tiles].reshape(DIGITS, tiles)
-    within = np.cumsum(table, axis=1, dtype=np.uint32) - table
+    table = counts[: digits * tiles].reshape(tiles, digits)
+    within = np.cumsum(table, axis=0, dtype=np.uint32) - table
     smaller = np.cumsum(rows[row], dtype=np.uint32) - rows[row]
-    table[:] = smaller[:, None] + within
-    rows[1 - row] = 0
+    table[:] = smaller[:digits] + within
+    rows[1 - row, :digits] = 0
 
 
 def move_items(
@@ -71,11 +72,11 @@ def move_items(
 ) -> None:
     """Twin of move_items.wgsl: every item to where its tile's share of its digit begins
     (`offsets`, the placed counts), in order."""
-    words, tiles = int(parameters[1]), int(parameters[3])
+    words = int(parameters[1])
     digit = _digits(parameters, live, keys)
     count = len(digit)
     tile = np.arange(count) // TILE
-    cell = digit.astype(np.int64) * tiles + tile
+    cell = tile * DIGITS + digit
     order = np.argsort(cell, kind="stable")
     ranked = cell[order]
     rank = np.empty(count, np.int64)
@@ -158,6 +159,6 @@ class RadixSort:
                 "moved_payload": target[1],
             }
             self.count_digits.dispatch(scope, buffers, self._tiles)
-            self.place_digits.dispatch(scope, buffers, DIGITS)
+            self.place_digits.dispatch(scope, buffers, DIGITS // DIGITS_A_GROUP)
             self.move_items.dispatch(scope, buffers, self._tiles)
             source, target = target, source

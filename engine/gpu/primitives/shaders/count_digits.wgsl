@@ -33,6 +33,6 @@ fn main(
     // A dispatch folded into rows may have groups to spare.
     if (tile >= parameters.w) { return; }
     let mine = atomicLoad(&found[lane]);
-    counts[lane * parameters.w + tile] = mine;
+    counts[tile * LANES + lane] = mine;
     if (mine > 0u) { atomicAdd(&totals[parameters.z / 8u % 2u * LANES + lane], mine); }
 }

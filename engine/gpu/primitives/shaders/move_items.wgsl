@@ -27,7 +27,7 @@ fn main(
     if (tile * ITEMS * LANES >= count) { return; }
     let word = lane / 32u;
     let bit = 1u << (lane % 32u);
-    next[lane] = offsets[lane * parameters.w + tile];
+    next[lane] = offsets[tile * LANES + lane];
     for (var w = 0u; w < WORDS; w += 1u) { atomicStore(&holders[w * LANES + lane], 0u); }
     workgroupBarrier();
     for (var i = 0u; i < ITEMS; i += 1u) {

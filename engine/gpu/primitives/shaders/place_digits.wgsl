@@ -1,18 +1,25 @@
-// Where each tile's share of a digit begins, a workgroup a digit: see
-// engine/gpu/primitives/radix_sort.py.
+// Where each tile's share of a digit begins: see engine/gpu/primitives/radix_sort.py.
 
 // count, words a key, the digit's lowest bit, tiles
 @group(0) @binding(0) var<uniform> parameters: vec4u;
 @group(0) @binding(1) var<storage, read_write> totals: array<u32>;
 @group(0) @binding(2) var<storage, read_write> counts: array<u32>;
 
+override DIGITS: u32 = 256u; // of the table; totals have rows of 256 in any case
+
 const LANES = 256u;
+const OWN = 8u; // digits of a workgroup
+const RUNS = 32u; // runs of tiles that its lanes take
 
 var<workgroup> sums: array<u32, LANES>;
 
-// Sum of `value` over the lanes before this one.
-fn before(value: u32, lane: u32) -> u32 {
-    sums[lane] = value;
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let row = parameters.z / 8u % 2u;
+    let tiles = parameters.w;
+    // Every workgroup scans all totals, and keeps those of its digits.
+    let total = totals[row * LANES + lane];
+    sums[lane] = total;
     workgroupBarrier();
     for (var reach = 1u; reach < LANES; reach *= 2u) {
         var other = 0u;
@@ -21,36 +28,24 @@ fn before(value: u32, lane: u32) -> u32 {
         sums[lane] += other;
         workgroupBarrier();
     }
-    return sums[lane] - value;
-}
-
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let digit = group.x;
-    let row = parameters.z / 8u % 2u;
-    let tiles = parameters.w;
-    // A lane has one smaller digit's total and a run of tiles.
-    var smaller = 0u;
-    if (lane < digit) { smaller = totals[row * LANES + lane]; }
-    let run = (tiles + LANES - 1u) / LANES;
-    let first = digit * tiles + min(lane * run, tiles);
-    let last = digit * tiles + min((lane + 1u) * run, tiles);
+    let digit = group.x * OWN + lane % OWN;
+    var place = 0u;
+    if (digit > 0u) { place = sums[digit - 1u]; }
+    workgroupBarrier();
+    // A lane has a run of tiles of one digit; neighbouring lanes read neighbouring digits.
+    let length = (tiles + RUNS - 1u) / RUNS;
+    let first = min(lane / OWN * length, tiles);
+    let last = min(first + length, tiles);
     var sum = 0u;
-    for (var i = first; i < last; i += 1u) { sum += counts[i]; }
-    var place = before(sum, lane);
+    for (var tile = first; tile < last; tile += 1u) { sum += counts[tile * DIGITS + digit]; }
+    sums[lane] = sum;
     workgroupBarrier();
-    sums[lane] = smaller;
-    workgroupBarrier();
-    for (var width = LANES / 2u; width > 0u; width /= 2u) {
-        if (lane < width) { sums[lane] += sums[lane + width]; }
-        workgroupBarrier();
-    }
-    place += sums[0];
-    for (var i = first; i < last; i += 1u) {
-        let mine = counts[i];
-        counts[i] = place;
+    for (var before = lane % OWN; before < lane; before += OWN) { place += sums[before]; }
+    for (var tile = first; tile < last; tile += 1u) {
+        let mine = counts[tile * DIGITS + digit];
+        counts[tile * DIGITS + digit] = place;
         place += mine;
     }
     // The next pass counts into the other row.
-    if (lane == 0u) { totals[(1u - row) * LANES + digit] = 0u; }
+    if (lane < OWN) { totals[(1u - row) * LANES + digit] = 0u; }
 }

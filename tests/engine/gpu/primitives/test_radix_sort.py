@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.gpu.primitives.radix_sort import DIGITS, RadixSort, radix_sort
+from engine.gpu.primitives.radix_sort import DIGITS, DIGITS_A_GROUP, RadixSort, radix_sort
 from engine.gpu.primitives.reduce import TILE, tile_count
 
 CAPACITY = 1_000_003
@@ -119,7 +119,7 @@ def test_stages_equal_their_twins(device: Any, sorters: Any, rng: Any, words: in
     arrays["offsets"], buffers["offsets"] = arrays["counts"], buffers["counts"]
     for stage, groups in (
         (item.count_digits, tiles),
-        (item.place_digits, DIGITS),
+        (item.place_digits, DIGITS // DIGITS_A_GROUP),
         (item.move_items, tiles),
     ):
         stage.run(buffers, groups)

@@ -1,0 +1,316 @@
+"""Builders against scenes: GPU time of a build and of its phases, what came of it, what it costs
+rays.
+
+A scene is baked to world space as one BLAS, which is built from triangles in a buffer to guest
+bytes in another. One repeat builds every case once, so that a change of clock or of load meets
+all alike; phases are timed in passes of their own, in other repeats, so their sum is more than
+the whole. Times are GPU timestamps; on CPU drivers the wall clock, each pass submitted and waited
+for. Rays are counted by the kernel that the frame uses, in a run that is not timed.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.blas import Blas, BuildOptions
+from bvh.gpu.blas_builder import GpuBlasBuilder
+from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
+from bvh.quality import container_quality
+from bvh.raysets import RaySet
+from bvh.scene_bvh import SceneBvh, assemble
+from bvh.tlas import BvhInstance
+from bvh.validate import validate
+from engine.gpu.device import Device
+from engine.gpu.errors import CheckFailed, UserError
+from engine.gpu.timer import PassTimer
+from engine.scene.scene import Scene
+from treeline.bench_trace import check_hits
+from treeline.measure import Progress
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+Encode = Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A name and what is built under it."""
+
+    name: str
+    options: BuildOptions
+
+
+def parse_case(text: str, leaf: int, nodes: str) -> Case:
+    """`builder[+rounds][/greedy]`, such as `ploc`, `sah+30`, `lbvh/greedy`: a builder, rounds of
+    reinsertion after it, and the collapse. UserError for anything else."""
+    builder, _, collapse = text.partition("/")
+    builder, plus, rounds = builder.partition("+")
+    if plus and not rounds.isdecimal():
+        raise UserError(f"a case is builder[+rounds][/greedy], not '{text}'")
+    options = BuildOptions(
+        builder=builder,
+        nodes=nodes,
+        leaf=leaf,
+        collapse=collapse or "best",
+        reinsertion=int(rounds or 0),
+        pairing="near",
+    )
+    return Case(text, options)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """One case over one scene. `whole_ms` is [repeats], `phase_ms` [phases, repeats]."""
+
+    case: Case
+    blas: Blas
+    bvh: SceneBvh
+    phases: tuple[str, ...]
+    whole_ms: F64
+    phase_ms: F64
+    scratch_bytes: int
+    dispatches: int
+
+
+def baked_triangles(scene: Scene) -> F32:
+    """[n, 3, 3] world-space triangles of every instance."""
+    parts = []
+    for instance in scene.instances:
+        mesh = scene.meshes[instance.mesh]
+        matrix = np.asarray(instance.transform, np.float64)
+        points = mesh.positions @ matrix[:3, :3].T + matrix[:3, 3]
+        parts.append(points.astype(np.float32)[mesh.triangles])
+    return np.concatenate(parts)
+
+
+def random_triangles(count: int, seed: int = 1) -> F32:
+    """[n, 3, 3] triangles of sizes from 1e-4 to 1e-1 in a unit cube."""
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** rng.uniform(-4, -1, (count, 1, 1))
+    return (rng.random((count, 1, 3)) + size * rng.normal(size=(count, 3, 3))).astype(np.float32)
+
+
+class _CountedScope:
+    """Stands for a compute pass and counts its dispatches."""
+
+    def __init__(self) -> None:
+        self.dispatches = 0
+
+    def set_pipeline(self, pipeline: Any) -> None: ...
+    def set_bind_group(self, *values: Any) -> None: ...
+
+    def dispatch_workgroups(self, *groups: int) -> None:
+        self.dispatches += 1
+
+    def dispatch_workgroups_indirect(self, *arguments: Any) -> None:
+        self.dispatches += 1
+
+
+def build_all(
+    device: Device,
+    triangles: F32,
+    cases: Sequence[Case],
+    repeats: int,
+    warmup_ms: float,
+    progress: Progress,
+) -> list[BuildResult]:
+    """Builds every case `repeats` times after a warm-up. CheckFailed, naming the case, for a
+    container that `validate` refuses."""
+    count = len(triangles)
+    numbers = np.arange(count, dtype=np.uint32)
+    builders, scratch = [], []
+    for case in cases:
+        progress.begin(f"{case.name}: preparing")
+        before = device.allocated_bytes
+        builder = GpuBlasBuilder(device, count, case.options)
+        scratch.append(device.allocated_bytes - before)
+        builder.upload(triangles, np.zeros(count, np.uint32), numbers, np.ones(1, np.bool_))
+        builders.append(builder)
+    progress.begin(f"{len(cases)} builds, {repeats} times")
+    whole = time_passes(device, [b.encode for b in builders], repeats, warmup_ms)
+    results = []
+    for index, (case, builder) in enumerate(zip(cases, builders, strict=True)):
+        progress.begin(f"{case.name}: phases")
+        phases = builder.phases()
+        phase_ms = time_passes(device, list(phases.values()), repeats, warmup_ms)
+        blas = builder.read()
+        bvh = assemble([blas], ["scene"], [BvhInstance(0)], case.options)
+        faults = validate(bvh)
+        if faults:
+            raise CheckFailed(f"{case.name}: {faults[0]}")
+        counted = _CountedScope()
+        builder.encode(counted)
+        results.append(
+            BuildResult(
+                case,
+                blas,
+                bvh,
+                tuple(phases),
+                whole[index],
+                phase_ms,
+                scratch[index],
+                counted.dispatches,
+            )
+        )
+    return results
+
+
+def time_passes(device: Device, passes: Sequence[Encode], repeats: int, warmup_ms: float) -> F64:
+    """[passes, repeats] milliseconds of passes that run in order, after a warm-up: an idle GPU
+    clocks down."""
+    timer = PassTimer(device, len(passes))
+    by_wall = device.timing_source == "wall-clock"
+
+    def once() -> list[float]:
+        if by_wall:
+            times = []
+            for encode in passes:
+                start = time.perf_counter()
+                _submit(device, [encode], None)
+                device.wait()
+                times.append(1e3 * (time.perf_counter() - start))
+            return times
+        _submit(device, passes, timer)
+        spans = timer.read_ms()
+        return list(spans[:, 1] - spans[:, 0])
+
+    start = time.perf_counter()
+    once()
+    while 1e3 * (time.perf_counter() - start) < warmup_ms:
+        once()
+    return np.array([once() for _ in range(repeats)]).T
+
+
+def _submit(device: Device, passes: Sequence[Encode], timer: PassTimer | None) -> None:
+    encoder = device.wgpu.create_command_encoder(label="build")
+    for index, encode in enumerate(passes):
+        writes = timer.writes(index) if timer else None
+        scope = encoder.begin_compute_pass(
+            label="build", **({"timestamp_writes": writes} if writes else {})
+        )
+        encode(scope)
+        scope.end()
+    if timer:
+        timer.resolve(encoder)
+    device.wgpu.queue.submit([encoder.finish()])
+
+
+def spread(times: F64) -> dict[str, float]:
+    """Median, quartiles, least and greatest of repeats, in ms."""
+    low, middle, high = np.percentile(times, (25, 50, 75))
+    return {
+        "median": float(middle),
+        "low": float(low),
+        "high": float(high),
+        "min": float(times.min()),
+        "max": float(times.max()),
+    }
+
+
+def trace_all(
+    device: Device,
+    results: Sequence[BuildResult],
+    raysets: Sequence[tuple[str, RaySet]],
+    repeats: int,
+    warmup_ms: float,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """One row for each ray set and case: box nodes and triangle tests a ray, and Mrays/s where
+    the device has timestamps. Hits are checked against the ray set's."""
+    buffers = [device.upload("bvh", result.bvh.words) for result in results]
+    rows = []
+    for label, rayset in raysets:
+        progress.begin(f"{label}: {len(rayset.rays):,} rays")
+        given = Variant(label, any_hit=rayset.any_hit, sort=not rayset.any_hit)
+        counts, tracers, differences = [], [], []
+        for result, buffer in zip(results, buffers, strict=True):
+            variant = fit_variant(given, result.bvh, has_alpha=False)
+            for stack in STACK_SIZES:
+                counter = RayTracer(
+                    device,
+                    result.bvh.words,
+                    variant,
+                    counted=True,
+                    bvh_buffer=buffer,
+                    stack=stack,
+                )
+                counted = counter.trace(rayset.rays)
+                if not counted.failures:
+                    break
+            if counted.failures:
+                raise CheckFailed(f"{result.case.name}, {label}: {'; '.join(counted.failures)}")
+            counts.append(counted.counters)
+            differences.append(check_hits(result.bvh, rayset, counted.hits))
+            if device.timing_source != "wall-clock":
+                tracer = RayTracer(
+                    device,
+                    result.bvh.words,
+                    variant,
+                    bvh_buffer=buffer,
+                    stack=stack,
+                    trusted=True,
+                )
+                tracer.upload(rayset.rays)
+                tracers.append(tracer)
+        rates = None
+        if tracers:
+            rates = len(rayset.rays) / (1e3 * time_interleaved(device, tracers, repeats, warmup_ms))
+        for index, (result, counters) in enumerate(zip(results, counts, strict=True)):
+            assert counters is not None
+            row = {
+                "kind": label,
+                "case": result.case.name,
+                "rays": len(rayset.rays),
+                "nodes": counters["nodes"] / len(rayset.rays),
+                "triangle_tests": counters["triangle_tests"] / len(rayset.rays),
+                "different": differences[index][0],
+                "unexplained": differences[index][1],
+            }
+            if rates is not None:
+                row["mrays_per_s"] = spread(rates[index])
+            rows.append(row)
+    return rows
+
+
+def case_row(result: BuildResult, samples: int) -> dict[str, Any]:
+    """The row of a record. `samples` surface points estimate EPO; 0 leaves it out."""
+    stats = result.blas.stats
+    units = len(result.blas.words) // 16
+    return {
+        "case": result.case.name,
+        "options": asdict(result.case.options),
+        "ms": spread(result.whole_ms),
+        "phases_ms": {
+            name: spread(ms) for name, ms in zip(result.phases, result.phase_ms, strict=True)
+        },
+        "dispatches": result.dispatches,
+        "scratch_bytes": result.scratch_bytes,
+        "triangles": stats.triangles,
+        "dropped_degenerate": stats.dropped_degenerate,
+        "dropped_nonfinite": stats.dropped_nonfinite,
+        "blocks": stats.blocks,
+        "triangles_per_block": stats.triangles_per_block,
+        "nodes_fp16": stats.nodes_fp16,
+        "nodes_fp32": stats.nodes_fp32,
+        "bytes": stats.bytes,
+        "bytes_with_links": stats.bytes + 4 * units,
+        "bytes_per_triangle": (stats.bytes + 4 * units) / max(stats.triangles, 1),
+        "fill": stats.fill,
+        "depth": stats.depth,
+        "stack_bound": stats.stack_bound,
+        "sah": stats.sah,
+        **(_quality(result.blas, samples) if samples else {}),
+    }
+
+
+def _quality(blas: Blas, samples: int) -> dict[str, float]:
+    quality = container_quality(blas.words, samples)
+    return {
+        "epo": quality.epo,
+        "epo_standard_error": quality.epo_standard_error,
+        "sibling_overlap": quality.sibling_overlap,
+    }
