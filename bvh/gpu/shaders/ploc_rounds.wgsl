@@ -37,6 +37,11 @@ fn share() -> u32 {
 
 // Inclusive scan over the lanes' shares of `counts`.
 fn scan_counts(lane: u32) {
+    if (counts[0] <= 1u) {
+        ends[lane] = select(0u, counts[1], counts[0] == 1u);
+        workgroupBarrier();
+        return;
+    }
     var sum = 0u;
     for (var k = lane * share(); k < min((lane + 1u) * share(), counts[0]); k += 1u) {
         sum += counts[1u + k];
