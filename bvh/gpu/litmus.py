@@ -50,6 +50,9 @@ class Litmus:
     def passed(self) -> bool:
         return self.wrong == 0
 
+    def __str__(self) -> str:
+        return f"{self.wrong:,} wrong nodes in {self.runs} trees of {self.leaves:,} leaves"
+
 
 _results: dict[AdapterInfo, Litmus] = {}
 

@@ -1,6 +1,7 @@
 """`treeline doctor`: what this machine offers and whether every kernel compiles on it."""
 
 import os
+from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -22,6 +23,7 @@ SHOWN_LIMITS = (
 @with_common
 def doctor(common: Common) -> None:
     """Show adapters, driver, limits, features and display; compile every kernel."""
+    from bvh.gpu.litmus import litmus
     from engine.gpu.device import WANTED, list_adapters
     from engine.gpu.probe import probe
     from treeline.kernels import compile_all
@@ -48,6 +50,8 @@ def doctor(common: Common) -> None:
     arithmetic = probe(device)
     for name, text in arithmetic.lines():
         line(name, text)
+    arrivals = litmus(device)
+    line("arrival counters", arrivals)
     display = find_display()
     line("display", display or "none (windows need one; pictures and reports do not)")
     results = []
@@ -67,6 +71,7 @@ def doctor(common: Common) -> None:
             "limits": limits,
             "features": features,
             "arithmetic": arithmetic.facts(),
+            "arrival_counters": asdict(arrivals),
             "display": display,
             "kernels": results,
         },
