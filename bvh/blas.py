@@ -48,8 +48,6 @@ class BuildOptions:
             raise UserError(f"unknown collapse '{self.collapse}'; known: {', '.join(COLLAPSES)}")
         if self.pairing not in PAIRINGS:
             raise UserError(f"unknown pairing '{self.pairing}'; known: {', '.join(PAIRINGS)}")
-        if self.pairing == "near" and self.leaf > 2:
-            raise UserError(f"near pairing makes blocks of 1 or 2 triangles, not {self.leaf}")
         if not 0 <= self.reinsertion <= 1000:
             raise UserError(f"reinsertion takes 0 to 1000 rounds, not {self.reinsertion}")
 

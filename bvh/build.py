@@ -16,10 +16,12 @@ from bvh.blas import Blas, BuildOptions, BuildStats, check_input
 from bvh.builders import find_builder
 from bvh.builders.spatial import block_corners
 from bvh.encode import encode, make_image, pack_blocks
-from bvh.fan_blocks import fan_table_units, make_fans
+from bvh.fan_blocks import fan_table_units, make_fans, pack_fans
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.collapse_twins import collapse_by_twins
 from bvh.gpu.encode import host_blocks
+from bvh.gpu.fan_encode import host_fans
+from bvh.gpu.fan_near import fans_on_cpu
 from bvh.gpu.pair_records import triangle_ids
 from bvh.gpu.pairing import pair_on_cpu
 from bvh.header import KIND_BLAS
@@ -107,11 +109,16 @@ def build_by_twins(
 ) -> Blas:
     """On the CPU, the BLAS that a GpuBlasBuilder of that capacity makes."""
     ids = triangle_ids(geometry, primitive, opaque)
-    state, blocks, boxes = pair_on_cpu(triangles, ids, options.leaf, capacity)
     every = TriangleSet(triangles, geometry, primitive, 0, 0)
-    records, types = pack_blocks(host_blocks(blocks), every, opaque)
+    fan_ids = None
+    if options.leaf > 2:
+        state, blocks, boxes = fans_on_cpu(triangles, ids)
+        records, types, fan_ids = pack_fans(host_fans(blocks), every, opaque)
+    else:
+        state, blocks, boxes = pair_on_cpu(triangles, ids, options.leaf, capacity)
+        records, types = pack_blocks(host_blocks(blocks), every, opaque)
     counts = (int(state[name][0]) for name in ("triangles", "degenerate", "nonfinite"))
-    leaves = _Leaves(boxes, records, types, None, *counts)
+    leaves = _Leaves(boxes, records, types, fan_ids, *counts)
     leaves = _split(leaves, options)
     tree = _tree_of_the_gpu(leaves.boxes, options, capacity)
     return _encode(tree, leaves, options, len(opaque))

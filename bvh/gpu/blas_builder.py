@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 from bvh.blas import Blas, BuildOptions, BuildStats, check_input
 from bvh.builders import find_builder
+from bvh.fan_blocks import fan_table_units
 from bvh.gpu.build_records import BUILD_STATE
 from bvh.gpu.collapse import WIDTH, GpuCollapse
 from bvh.gpu.encode import GpuEncode, most_units
+from bvh.gpu.fan_encode import GpuFanEncode
+from bvh.gpu.fan_near import GpuFans
 from bvh.gpu.pair_records import NONE, triangle_ids
 from bvh.gpu.pairing import GpuPairing
 from bvh.gpu.reinsertion import GpuReinsertion
@@ -60,7 +63,9 @@ class GpuBlasBuilder:
         self.device = device
         self.capacity = capacity
         self.options = options
-        self.pairing = GpuPairing(device, capacity, options.leaf)
+        fans = options.leaf > 2
+        pairing = GpuFans(device, capacity) if fans else GpuPairing(device, capacity, options.leaf)
+        self.pairing: GpuPairing | GpuFans = pairing
         self.builder = chosen.gpu(device, capacity, chosen.config)
         self.reinsertion = None
         if options.reinsertion:
@@ -68,7 +73,7 @@ class GpuBlasBuilder:
             self.reinsertion = GpuReinsertion(device, capacity, config)
         self.order = TreeOrder(device, capacity)
         self.collapse = GpuCollapse(device, capacity, options.collapse)
-        self.encoder = GpuEncode(device, capacity, options.nodes)
+        self.encoder = (GpuFanEncode if fans else GpuEncode)(device, capacity, options.nodes)
         if output_bytes is None:
             names = ("max-storage-buffer-binding-size", "max-buffer-size")
             limit = min(device.limits[name] for name in names)
@@ -146,14 +151,16 @@ class GpuBlasBuilder:
         wide_summary = self.device.read(self.collapse.buffers["wide_summary"], count=3)
         tree = self._read_tree(int(wide_summary[0]), kept)
         boxes = self.device.read(buffers["boxes"], np.float32, count=6 * kept).reshape(-1, 2, 3)
-        second = self.device.read(buffers["blocks"], count=2 * kept)[1::2]
+        width = 4 if self.options.leaf > 2 else 2  # words of a block
+        held = self.device.read(buffers["blocks"], count=width * kept).reshape(-1, width) != NONE
+        fans = int(summary["fans"])
         stats = BuildStats(
             builder=self.options.builder,
             triangles=int(state["triangles"]),
             dropped_degenerate=int(state["degenerate"]),
             dropped_nonfinite=int(state["nonfinite"]),
             blocks=kept,
-            pairs=int((second != NONE).sum()),
+            pairs=int((held.sum(axis=1) == 2).sum()),
             nodes_fp16=int(summary["nodes_fp16"]),
             nodes_fp32=int(summary["nodes"] - summary["nodes_fp16"]),
             bytes=4 * len(words),
@@ -162,6 +169,8 @@ class GpuBlasBuilder:
             stack_bound=int(wide_summary[2]),
             sah=sah_cost(tree, boxes),
             build_ms=build_ms,
+            fans=fans,
+            fan_table_bytes=UNIT_BYTES * fan_table_units(kept, fans),
         )
         return Blas(words, parents, stats, tree.bounds[0], self.geometry_count)
 

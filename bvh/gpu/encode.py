@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.encode import choose_half
+from bvh.fan_blocks import fan_table_units
 from bvh.gpu.build_records import group_count, sweep_groups
 from bvh.gpu.encode_records import ENCODE_PARAMETERS, ENCODE_SUMMARY, FORMATS
 from bvh.gpu.pair_records import CORNER_SHIFT, NONE
@@ -31,8 +32,6 @@ from bvh.layout import (
     INVALID_POINTER,
     NODE_BOX_FP16,
     NODE_BOX_FP32,
-    NODE_TRIANGLE_0,
-    NODE_TRIANGLE_1,
     ROTATION_NIBBLES,
     UNIT_BYTES,
     UNIT_WORDS,
@@ -107,6 +106,7 @@ def write_header(
     state: NDArray[Any],
     wide_summary: U32,
     unit_total: U32,
+    fan_total: U32,
     bounds: U32,
     words: U32,
     encode_summary: NDArray[Any],
@@ -115,9 +115,10 @@ def write_header(
     kept, nodes = int(state["kept"][0]), int(wide_summary[0])
     leaf_unit = HEADER_UNITS + int(unit_total[0])
     nodes_fp16 = 2 * nodes - int(unit_total[0])
-    units = leaf_unit + kept
+    fans = int(fan_total[0])
+    units = leaf_unit + kept + fan_table_units(kept, fans)
     fits = units <= int(parameters["capacity_units"][0])
-    fields = (units, int(fits), leaf_unit, nodes, nodes_fp16, kept, int(wide_summary[1]), 0)
+    fields = (units, int(fits), leaf_unit, nodes, nodes_fp16, kept, int(wide_summary[1]), fans)
     encode_summary[0] = fields
     if not fits:
         return
@@ -135,6 +136,8 @@ def write_header(
         depth=int(wide_summary[1]),
         bounds=bounds[:6].view(np.float32).reshape(2, 3) if kept else empty,
         base_bytes=base * UNIT_BYTES,
+        fan_unit=leaf_unit + kept if fans else 0,
+        fan_count=fans,
     )
     at = base * UNIT_WORDS
     words[at : at + HEADER_BYTES // 4] = pack_header(header)
@@ -156,8 +159,9 @@ def link_nodes(
     blocks: U32,
     words: U32,
     parent_links: U32,
+    block_words: int = 2,
 ) -> None:
-    """Twin of link_nodes.wgsl."""
+    """Twin of link_nodes.wgsl; `block_words` is what fills its $block slot."""
     summary = encode_summary[0]
     if not summary["fits"]:
         return
@@ -173,8 +177,8 @@ def link_nodes(
         inner = child >= 0
         pointers[inner, slot] = pointer[child[inner]]
         is_leaf = np.flatnonzero(~inner & (child != EMPTY))
-        second = blocks[2 * ~child[is_leaf] + 1]
-        kind = np.where(second == NONE, NODE_TRIANGLE_0, NODE_TRIANGLE_1).astype(np.uint32)
+        held = blocks.reshape(-1, block_words)[~child[is_leaf]] != NONE
+        kind = (held.sum(axis=1) - 1).astype(np.uint32)
         at = summary["leaf_unit"] + leaf[is_leaf]
         pointers[is_leaf, slot] = at << np.uint32(3) | kind
         leaf[is_leaf] += np.uint32(1)
@@ -273,6 +277,9 @@ class GpuEncode:
     leaf_order), of the collapse (wide_children, places, wide_summary), of the triangles (blocks,
     triangles, triangle_ids) and the output's (words, parent_links)."""
 
+    twins = TWINS
+    block_shader = "bvh/gpu/shaders/block_pair.wgsl"
+
     def __init__(self, device: Device, capacity: int, nodes: str = "auto") -> None:
         self.device = device
         self.capacity = capacity
@@ -288,11 +295,13 @@ class GpuEncode:
             "node_units": device.buffer("encode/node_units", 4 * most),
             "node_count": self._scan_count,
             "unit_total": self._scan.total,
+            "fan_total": device.buffer("encode/fan_total", 4),
             "encode_summary": device.buffer("encode/summary", ENCODE_SUMMARY.size),
         }
+        slots = {"block": self.block_shader}
         self.stages = {
-            name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
-            for name, twin in TWINS.items()
+            name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", slots=slots, twin=twin)
+            for name, twin in self.twins.items()
         }
         self.capacity_units = 0
         self.set_count(capacity)

@@ -1,6 +1,6 @@
 """Records that the stages of the encoder share with the host. A unit is 64 bytes."""
 
-from bvh.header import KIND_BLAS, MAGIC, VERSION
+from bvh.header import FAN_VERSION, KIND_BLAS, MAGIC, VERSION
 from bvh.layout import ROTATION_NIBBLES
 from engine.gpu.structs import Field, Struct
 
@@ -26,7 +26,7 @@ ENCODE_SUMMARY = Struct(
     Field("nodes_fp16", "u32"),
     Field("leaves", "u32"),
     Field("depth", "u32"),
-    Field("reserved", "u32"),
+    Field("fans", "u32"),  # of the leaves
 )
 
 
@@ -35,7 +35,12 @@ def wgsl() -> str:
     lines = [f"const FORMAT_{name.upper()}: u32 = {i}u;" for i, name in enumerate(FORMATS)]
     lines += [
         f"const HEADER_{name}: u32 = {value}u;"
-        for name, value in (("MAGIC", MAGIC), ("VERSION", VERSION), ("KIND_BLAS", KIND_BLAS))
+        for name, value in (
+            ("MAGIC", MAGIC),
+            ("VERSION", VERSION),
+            ("FAN_VERSION", FAN_VERSION),
+            ("KIND_BLAS", KIND_BLAS),
+        )
     ]
     flags = sum(nibble << 4 * slot for slot, nibble in enumerate(ROTATION_NIBBLES))
     lines.append(f"const ROTATIONS: u32 = {flags}u;")

@@ -5,6 +5,7 @@
 #import bvh.gpu.pair_records
 #import bvh.gpu.encode_records
 #import "bvh/gpu/shaders/box.wgsl"
+#import $block
 
 @group(0) @binding(0) var<uniform> parameters: EncodeParameters;
 @group(0) @binding(1) var<storage, read> encode_summary: array<EncodeSummary>;
@@ -12,7 +13,7 @@
 @group(0) @binding(3) var<storage, read> places: array<u32>;
 @group(0) @binding(4) var<storage, read> ranges: array<vec2u>;
 @group(0) @binding(5) var<storage, read> node_units: array<u32>; // scanned by now
-@group(0) @binding(6) var<storage, read> blocks: array<vec2u>;
+@group(0) @binding(6) var<storage, read> blocks: array<Block>;
 @group(0) @binding(7) var<storage, read_write> words: array<vec4u>;
 @group(0) @binding(8) var<storage, read_write> parent_links: array<u32>;
 
@@ -48,7 +49,7 @@ fn main(
                 pointers[slot] = node_pointer(u32(child));
                 leaf = ranges[places[child]].y + 1u;
             } else {
-                let kind = select(NODE_TRIANGLE_1, NODE_TRIANGLE_0, blocks[~child].y == NONE);
+                let kind = block_kind(blocks[~child]);
                 pointers[slot] = (encode_summary[0].leaf_unit + leaf) << 3u | kind;
                 leaf += 1u;
             }

@@ -148,6 +148,7 @@ def test_stages_equal_their_twins(device: Any, encoders: Any, rng: Any, nodes: s
         "node_units": np.zeros(len(arrays["places"]), np.uint32),
         "node_count": np.zeros(1, np.uint32),
         "unit_total": np.zeros(1, np.uint32),
+        "fan_total": np.zeros(1, np.uint32),
         "encode_summary": np.zeros(1, ENCODE_SUMMARY.dtype),
     }
     stages = encoders[nodes].stages
