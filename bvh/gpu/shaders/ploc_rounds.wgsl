@@ -2,7 +2,7 @@
 
 #import bvh.gpu.build_records
 #import bvh.gpu.ploc_stages
-#import "bvh/gpu/shaders/box.wgsl"
+#import "bvh/gpu/shaders/ploc_chunks.wgsl"
 
 override RADIUS: u32 = 8u; // at most PAD
 
@@ -18,59 +18,16 @@ override RADIUS: u32 = 8u; // at most PAD
 const PAD = 16u; // room for the neighbours on either side
 const NO_NEIGHBOUR = vec4f(0.0, 0.0, 0.0, BLOCKED);
 
-var<workgroup> ends: array<u32, 256>; // clusters up to the end of each lane's share of `counts`
 var<workgroup> lows: array<vec4f, 288>; // w: BLOCKED where it must not merge, else 0
 var<workgroup> highs: array<vec3f, 288>;
-var<workgroup> refs: array<i32, 256>;
+var<workgroup> links: array<i32, 256>;
 var<workgroup> place_heights: array<u32, 256>;
 var<workgroup> offsets: array<i32, 256>; // to the nearest; 0: none, or out of the chunk
-var<workgroup> stays: array<atomic<u32>, 8>; // one bit a cluster
+var<workgroup> stays: array<atomic<u32>, 16>; // one bit a cluster, of this round and the next
 var<workgroup> left: u32;
 
 fn rounded(value: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(value) ^ parameters.zero);
-}
-
-fn share() -> u32 {
-    return (counts[0] + 255u) / 256u;
-}
-
-// Inclusive scan over the lanes' shares of `counts`.
-fn scan_counts(lane: u32) {
-    if (counts[0] <= 1u) {
-        ends[lane] = select(0u, counts[1], counts[0] == 1u);
-        workgroupBarrier();
-        return;
-    }
-    var sum = 0u;
-    for (var k = lane * share(); k < min((lane + 1u) * share(), counts[0]); k += 1u) {
-        sum += counts[1u + k];
-    }
-    ends[lane] = sum;
-    workgroupBarrier();
-    for (var reach = 1u; reach < 256u; reach *= 2u) {
-        var before = 0u;
-        if (lane >= reach) { before = ends[lane - reach]; }
-        workgroupBarrier();
-        ends[lane] += before;
-        workgroupBarrier();
-    }
-}
-
-// The cluster at a place counted over all chunks; there are more than `place`.
-fn cluster_at(place: u32) -> Cluster {
-    var owner = 0u; // the first lane whose share ends behind it
-    for (var step = 128u; step > 0u; step /= 2u) {
-        if (ends[owner + step - 1u] <= place) { owner += step; }
-    }
-    var within = place;
-    if (owner > 0u) { within -= ends[owner - 1u]; }
-    var chunk = owner * share();
-    while (within >= counts[1u + chunk]) {
-        within -= counts[1u + chunk];
-        chunk += 1u;
-    }
-    return clusters[chunk * CHUNK + within];
 }
 
 fn height_of(place_height: u32) -> u32 {
@@ -93,9 +50,9 @@ fn distance(low: vec4f, high: vec3f, slot: u32) -> f32 {
     return max(two + rounded(side.z * side.x), max(low.w, other.w));
 }
 
-fn nearest(lane: u32, penalised: f32) -> i32 {
+fn nearest(lane: u32) -> i32 {
     let slot = PAD + lane;
-    let low = vec4f(lows[slot].xyz, penalised);
+    let low = lows[slot];
     let high = highs[slot];
     var best = BLOCKED;
     var offset = 0;
@@ -118,6 +75,30 @@ fn nearest(lane: u32, penalised: f32) -> i32 {
         }
     }
     return offset;
+}
+
+fn keep(at: u32, cluster: Cluster, limit: u32) {
+    lows[PAD + at] = vec4f(cluster.low, penalty(cluster.place_height, limit));
+    highs[PAD + at] = cluster.high;
+    links[at] = cluster.link;
+    place_heights[at] = cluster.place_height;
+}
+
+fn cluster_in(at: u32) -> Cluster {
+    return Cluster(lows[PAD + at].xyz, links[at], highs[PAD + at], place_heights[at]);
+}
+
+// The cluster united with the one at a place to its right; writes their node.
+fn merge(left_one: Cluster, right: u32) -> Cluster {
+    let low = min(left_one.low, lows[PAD + right].xyz);
+    let high = max(left_one.high, highs[PAD + right]);
+    let node = (place_heights[right] >> HEIGHT_BITS) - 1u;
+    let pair = vec2i(left_one.link, links[right]);
+    write_node(node, pair, low, high);
+    if (pair.x == 0 || pair.y == 0) { zero_parent[0] = node; }
+    let below = max(height_of(left_one.place_height), height_of(place_heights[right]));
+    let place = left_one.place_height >> HEIGHT_BITS << HEIGHT_BITS;
+    return Cluster(low, i32(node), high, place | (below + 1u));
 }
 
 fn write_node(node: u32, pair: vec2i, low: vec3f, high: vec3f) {
@@ -184,96 +165,70 @@ fn main(
         if (lane < RADIUS) {
             lows[PAD - RADIUS + lane] = outside_low;
             highs[PAD - RADIUS + lane] = outside_high;
+        } else if (lane < 2u * RADIUS) {
+            lows[PAD + end - start + lane - RADIUS] = outside_low;
+            highs[PAD + end - start + lane - RADIUS] = outside_high;
         }
         if (lane < end - start) {
-            let cluster = cluster_at(start + lane);
-            lows[PAD + lane] = vec4f(cluster.low, 0.0);
-            highs[PAD + lane] = cluster.high;
-            refs[lane] = cluster.link;
-            place_heights[lane] = cluster.place_height;
+            keep(lane, cluster_at(start + lane), height_limit(total));
         }
+        if (lane < 16u) { atomicStore(&stays[lane], 0u); }
         if (lane == 0u) { left = end - start; }
         var round = 0u;
+        var turn = 0u;
         loop {
             let count = workgroupUniformLoad(&left);
             let searching = count > goal && round < most_rounds;
             if (!searching && count <= halved) { break; }
-            let limit = height_limit(select(total, count, last));
-            if (lane < 8u) { atomicStore(&stays[lane], 0u); }
-            if (lane < count) {
-                lows[PAD + lane].w = penalty(place_heights[lane], limit);
-            }
-            if (lane >= RADIUS && lane < 2u * RADIUS) {
-                lows[PAD + count + lane - RADIUS] = outside_low;
-                highs[PAD + count + lane - RADIUS] = outside_high;
-            }
-            workgroupBarrier();
             let here = i32(lane);
             if (lane < count) {
                 var offset = select(-1, 1, lane % 2u == 0u);
-                if (searching) { offset = nearest(lane, lows[PAD + lane].w); }
+                if (searching) { offset = nearest(lane); }
                 if (here + offset < 0 || here + offset >= i32(count)) { offset = 0; }
                 offsets[lane] = offset;
             }
+            if (lane < 8u) { atomicStore(&stays[8u - turn + lane], 0u); }
             workgroupBarrier();
             var kept = lane < count;
-            var low = vec3f();
-            var high = vec3f();
-            var link = 0;
-            var place_height = 0u;
+            var mine: Cluster;
             if (kept) {
-                low = lows[PAD + lane].xyz;
-                high = highs[PAD + lane];
-                link = refs[lane];
-                place_height = place_heights[lane];
+                mine = cluster_in(lane);
                 let offset = offsets[lane];
                 if (offset != 0 && offsets[here + offset] == -offset) {
                     kept = offset > 0;
-                    if (kept) {
-                        let other = u32(here + offset);
-                        low = min(low, lows[PAD + other].xyz);
-                        high = max(high, highs[PAD + other]);
-                        let node = (place_heights[other] >> HEIGHT_BITS) - 1u;
-                        let pair = vec2i(link, refs[other]);
-                        write_node(node, pair, low, high);
-                        if (pair.x == 0 || pair.y == 0) { zero_parent[0] = node; }
-                        link = i32(node);
-                        let below = max(height_of(place_height), height_of(place_heights[other]));
-                        place_height = (place_height >> HEIGHT_BITS << HEIGHT_BITS) | (below + 1u);
-                    }
+                    if (kept) { mine = merge(mine, u32(here + offset)); }
                 }
-                if (kept) { atomicOr(&stays[lane / 32u], 1u << (lane % 32u)); }
+                if (kept) { atomicOr(&stays[turn + lane / 32u], 1u << (lane % 32u)); }
             }
             workgroupBarrier();
             var before = 0u;
             var after = 0u;
             for (var word = 0u; word < 8u; word += 1u) {
-                let bits = atomicLoad(&stays[word]);
+                let bits = atomicLoad(&stays[turn + word]);
                 after += countOneBits(bits);
-                if (word < lane / 32u) { before += countOneBits(bits); }
-                if (word == lane / 32u) { before += countOneBits(bits & ((1u << (lane % 32u)) - 1u)); }
+                let lower = select(0u, (1u << (lane % 32u)) - 1u, word == lane / 32u);
+                before += countOneBits(bits & select(lower, 0xffffffffu, word < lane / 32u));
             }
-            if (kept) {
-                lows[PAD + before] = vec4f(low, 0.0);
-                highs[PAD + before] = high;
-                refs[before] = link;
-                place_heights[before] = place_height;
+            if (kept) { keep(before, mine, height_limit(select(total, after, last))); }
+            if (lane >= RADIUS && lane < 2u * RADIUS) {
+                lows[PAD + after + lane - RADIUS] = outside_low;
+                highs[PAD + after + lane - RADIUS] = outside_high;
             }
             if (lane == 0u) { left = after; }
-            // Nothing has merged, so nothing will.
+            // Where nothing has merged, nothing will.
             round = select(round + 1u, most_rounds, after == count);
+            turn = 8u - turn;
         }
         let count = workgroupUniformLoad(&left);
         if (lane < count) {
-            next_clusters[start + lane] = Cluster(
-                lows[PAD + lane].xyz, refs[lane], highs[PAD + lane], place_heights[lane]);
+            next_clusters[start + lane] = cluster_in(lane);
         }
         if (lane == 0u) { next_counts[1u + chunk] = count; }
         storageBarrier();
         if (last && lane == 0u) {
-            if (total > 1u && refs[0] > 0) { move_root(u32(refs[0])); }
-            if (total == 1u && refs[0] < 0) {
-                write_node(0u, vec2i(refs[0], EMPTY_CHILD), lows[PAD].xyz, highs[PAD]);
+            if (total > 1u && links[0] > 0) { move_root(u32(links[0])); }
+            if (total == 1u && links[0] < 0) {
+                write_node(0u, vec2i(links[0], EMPTY_CHILD), lows[PAD].xyz, highs[PAD]);
             }
         }
         workgroupBarrier();
