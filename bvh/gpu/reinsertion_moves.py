@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.build_records import LARGEST
 from bvh.gpu.reinsertion_records import (
     BIN_SHIFT,
     BINS,
@@ -30,7 +31,7 @@ from bvh.gpu.reinsertion_records import (
     MOVES,
     place,
 )
-from bvh.gpu.reinsertion_search import scaled_area, sibling_of, union_rows
+from bvh.gpu.reinsertion_search import scaled_area, sibling_of
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -51,14 +52,14 @@ def reinsertion_links(
 ) -> None:
     """Twin of reinsertion_links.wgsl: parents of all nodes, `progress` before the first round."""
     nodes, kept = int(parameters["nodes"][0]), int(state["kept"][0])
-    root = union_rows(bounds[:6].reshape(1, 2, 3))
+    root = bounds[:6].reshape(2, 3)
     with np.errstate(over="ignore", invalid="ignore"):
-        largest = np.minimum(root[0, 3:] + root[0, :3], np.finfo(np.float32).max).max()
+        largest = np.minimum(root[1] - root[0], LARGEST).max()
     exponent = int(np.clip(largest.view(np.uint32) >> np.uint32(23), 1, 252))
     scale = np.array((254 - exponent) << 23, np.uint32).view(np.float32)[()]
     progress[:] = np.zeros(1, progress.dtype)
     progress["scale"] = scale
-    progress["least_gain"] = np.float32(LEAST_GAIN) * scaled_area(root, scale)[0]
+    progress["least_gain"] = np.float32(LEAST_GAIN) * scaled_area(root, scale)
     progress["done"] = kept < 4
     parents[0] = -1
     moving[nodes : nodes + kept] = 0
@@ -69,17 +70,26 @@ def reinsertion_links(
         parents[place(pairs[:, side], nodes)] = np.arange(inner)
 
 
-def _parent_bins(
-    parameters: NDArray[Any], state: NDArray[Any], scale: np.float32, parents: I32, bounds: F32
-) -> tuple[I32, I64, Mask, U32]:
-    """Of all nodes there are, inner ones first: their name, a number from 0, whether they can
-    move, and the bin of their parent's area."""
+def _movable(
+    parameters: NDArray[Any], state: NDArray[Any], parents: I32, stride: int
+) -> tuple[I32, I32]:
+    """One node in `stride`, and its parent, of those that can move: all but the root and its
+    children. Inner nodes count from 0, leaves from the number of primitives."""
     nodes, kept = int(parameters["nodes"][0]), int(state["kept"][0])
-    node = np.concatenate([np.arange(kept - 1), ~np.arange(kept)]).astype(np.int32)
-    number = np.arange(2 * kept - 1) + (np.arange(2 * kept - 1) >= kept - 1)
-    parent = parents[place(node, nodes)]
-    area = scaled_area(union_rows(bounds[: 6 * (kept - 1)].reshape(-1, 2, 3)), scale)
-    return node, number, parent > 0, area[np.maximum(parent, 0)].view(np.uint32) >> BIN_SHIFT
+    turn = int(parameters["round"][0])
+    inner = np.arange(-turn % stride, kept - 1, stride, dtype=np.int32)
+    leaf = np.arange(-(turn + kept) % stride, kept, stride, dtype=np.int32)
+    node = np.concatenate([inner, ~leaf])
+    parent = np.concatenate([parents[inner], parents[nodes + leaf]])
+    movable = parent > 0
+    return node[movable], parent[movable]
+
+
+def _bins(bounds: F32, parent: I32, scale: np.float32) -> U32:
+    """The bin of each parent's area."""
+    low, high = int(parent.min(initial=0)), int(parent.max(initial=0)) + 1
+    area = scaled_area(bounds[6 * low : 6 * high].reshape(-1, 2, 3), scale)
+    return (area.view(np.uint32) >> np.uint32(BIN_SHIFT))[parent - low]
 
 
 def reinsertion_weigh(
@@ -95,9 +105,9 @@ def reinsertion_weigh(
     bin of areas, and takes all locks off."""
     if progress["done"][0]:
         return
-    scale = progress["scale"][0]
-    _, _, movable, bins = _parent_bins(parameters, state, scale, parents, bounds)
-    histogram += np.bincount(bins[movable], minlength=BINS).astype(np.uint32)
+    _, parent = _movable(parameters, state, parents, 1)
+    bins = _bins(bounds, parent, progress["scale"][0])
+    histogram += np.bincount(bins, minlength=BINS).astype(np.uint32)
     nodes, kept = int(parameters["nodes"][0]), int(state["kept"][0])
     locks[: 2 * (kept - 1)] = 0
     locks[2 * nodes : 2 * (nodes + kept)] = 0
@@ -128,10 +138,8 @@ def reinsertion_select(
     """Twin of reinsertion_select.wgsl: the round's candidates (there in any order)."""
     if progress["done"][0]:
         return
-    scale = progress["scale"][0]
-    node, number, movable, bins = _parent_bins(parameters, state, scale, parents, bounds)
-    turn = (number + int(parameters["round"][0])) % int(parameters["stride"][0]) == 0
-    chosen = node[movable & turn & (bins >= tally[LEAST_BIN])]
+    node, parent = _movable(parameters, state, parents, int(parameters["stride"][0]))
+    chosen = node[_bins(bounds, parent, progress["scale"][0]) >= tally[LEAST_BIN]]
     tally[CANDIDATES] = len(chosen)
     candidates[: len(chosen)] = chosen
 

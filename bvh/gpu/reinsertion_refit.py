@@ -25,7 +25,7 @@ from bvh.gpu.reinsertion_records import (
     SUM_TILE,
     place,
 )
-from bvh.gpu.reinsertion_search import scaled_area, union_rows
+from bvh.gpu.reinsertion_search import scaled_area
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -142,8 +142,7 @@ def reinsertion_sum(
     inner = _inner_count(state)
     tiles = -(-inner // SUM_TILE)
     area = np.zeros(tiles * SUM_TILE, np.float32)
-    rows = union_rows(bounds[: 6 * inner].reshape(-1, 2, 3))
-    area[:inner] = scaled_area(rows, progress["scale"][0])
+    area[:inner] = scaled_area(bounds[: 6 * inner].reshape(-1, 2, 3), progress["scale"][0])
     partials[:] = 0
     partials[:tiles] = _fold(area.reshape(tiles, -1, LANES))
 

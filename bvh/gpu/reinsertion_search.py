@@ -26,15 +26,14 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 
-def union_rows(boxes: F32) -> F32:
-    """Boxes `[..., 2, 3]` as rows of -min and max, so that a union is one maximum."""
-    return np.concatenate([-boxes[..., 0, :], boxes[..., 1, :]], axis=-1)
-
-
-def scaled_area(rows: F32, scale: np.float32) -> F32:
-    """Half the surface area of `union_rows`, sides scaled; float32 in the shader's order."""
+def scaled_area(boxes: F32, scale: np.float32) -> F32:
+    """Half the surface area of boxes `[..., 2, 3]`, sides scaled; float32 in the shader's order."""
     with np.errstate(over="ignore"):
-        side = np.minimum(rows[..., 3:] + rows[..., :3], LARGEST) * scale
+        return _area(boxes[..., 1, :] - boxes[..., 0, :], scale)
+
+
+def _area(side: F32, scale: np.float32) -> F32:
+    side = np.minimum(side, LARGEST) * scale
     x, y, z = side[..., 0], side[..., 1], side[..., 2]
     return np.asarray(x * y + y * z + z * x)
 
@@ -61,22 +60,30 @@ def reinsertion_search(
     scale, least = progress["scale"][0], progress["least_gain"][0]
     count = int(tally[CANDIDATES])
     pairs = children.reshape(-1, 2)
-    # Leaves behind all inner nodes there is room for, as `place` has it.
-    inner = np.zeros((nodes, 6), np.float32)
-    given = bounds[: 6 * nodes].reshape(-1, 2, 3)
-    inner[: len(given)] = union_rows(given)
-    box = np.concatenate([inner, union_rows(boxes[: 6 * (len(boxes) // 6)].reshape(-1, 2, 3))])
-    area = scaled_area(box, scale)
+    inner = bounds[: 6 * nodes].reshape(-1, 2, 3)
+    leaf = boxes[: 6 * (len(boxes) // 6)].reshape(-1, 2, 3)
+
+    def box_of(named: I32) -> F32:
+        found = inner[np.maximum(named, 0)]
+        outer = named < 0
+        found[outer] = leaf[~named[outer]]
+        return found
+
+    def joined_area(a: F32, b: F32) -> F32:
+        low = np.minimum(a[..., 0, :], b[..., 0, :])
+        with np.errstate(over="ignore"):
+            return _area(np.maximum(a[..., 1, :], b[..., 1, :]) - low, scale)
 
     node = candidates[:count].copy()
-    mine = box[place(node, nodes)]
-    mine_area = area[place(node, nodes)]
+    mine = box_of(node)
+    mine_area = scaled_area(mine, scale)
     own = parents[place(node, nodes)]
     best = np.full(count, least, np.float32)
     target = np.full(count, EMPTY, np.int32)
     below, pivot = node.copy(), own.copy()
-    rest = np.full((count, 6), -LARGEST, np.float32)
-    freed = area[own].copy()
+    rest = np.empty((count, 2, 3), np.float32)
+    rest[:, 0], rest[:, 1] = LARGEST, -LARGEST
+    freed = scaled_area(inner[own], scale)
     stack_node = np.empty((count, STACK), np.int32)
     stack_budget = np.empty((count, STACK), np.float32)
     top = np.zeros(count, np.int64)
@@ -105,11 +112,11 @@ def reinsertion_search(
         worth = budget - mine_area[rows] > best[rows]
         rows, budget = rows[worth], budget[worth]
         pair = pairs[stack_node[rows, top[rows]]]
-        at = place(pair, nodes)
-        joined = scaled_area(np.maximum(box[at], mine[rows][:, None]), scale)
+        box = box_of(pair)
+        joined = joined_area(box, mine[rows][:, None])
         for side in (0, 1):
             offer(rows, budget - joined[:, side], pair[:, side])
-        after = budget[:, None] - (joined - area[at])
+        after = budget[:, None] - (joined - scaled_area(box, scale))
         go = (pair >= 0) & (after - mine_area[rows][:, None] > best[rows][:, None])
         left_first = after[:, 0] >= after[:, 1]
         push(rows, pair[:, 1], after[:, 1], go[:, 1] & left_first)
@@ -120,16 +127,17 @@ def reinsertion_search(
         if not len(rows):
             continue
         sibling = sibling_of(pairs[pivot[rows]], below[rows])
-        at = place(sibling, nodes)
-        joined_one = scaled_area(np.maximum(box[at], mine[rows]), scale)
+        box = box_of(sibling)
+        joined_one = joined_area(box, mine[rows])
         offer(rows, freed[rows] - joined_one, sibling)
-        budget = freed[rows] - (joined_one - area[at])
+        budget = freed[rows] - (joined_one - scaled_area(box, scale))
         push(rows, sibling, budget, (sibling >= 0) & (budget - mine_area[rows] > best[rows]))
-        rest[rows] = np.maximum(rest[rows], box[at])
+        rest[rows, 0] = np.minimum(rest[rows, 0], box[:, 0])
+        rest[rows, 1] = np.maximum(rest[rows, 1], box[:, 1])
         below[rows] = pivot[rows]
         pivot[rows] = parents[pivot[rows]]
         rows = rows[below[rows] != own[rows]]
-        whole, shrunk = area[below[rows]], scaled_area(rest[rows], scale)
+        whole, shrunk = scaled_area(inner[below[rows]], scale), scaled_area(rest[rows], scale)
         offer(rows, freed[rows] - shrunk, below[rows], below[rows] != 0)
         freed[rows] += whole - shrunk
         final = (whole == shrunk) & (freed[rows] - mine_area[rows] <= best[rows])
