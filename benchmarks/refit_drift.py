@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmarks.record import make_context, write_record
 from bvh.build import Blas, BuildOptions, build_blas
 from bvh.gpu.refit import GpuRefit
-from bvh.gpu.trace_rays import GpuTrace, RayTracer, Variant, scene_has_fans
+from bvh.gpu.trace_rays import GpuTrace, RayTracer, Variant
 from bvh.header import unpack_header
 from bvh.rays import MISS_ID, make_rays
 from bvh.rebuild_policy import PolicyOptions, RebuildTracker
@@ -81,7 +81,7 @@ class Drift:
     """The figure on the GPU, and what each frame showed."""
 
     def __init__(self, device: Device, scene: Scene, options: BuildOptions, rays: int) -> None:
-        self.device, self.options, self.ray_count = device, options, rays
+        self.device, self.options = device, options
         self.prepared = prepare(only_deforming(scene), options)
         self.gpu = GpuScene(device, self.prepared)
         self.moving = DeformingObjects(device, self.prepared, self.gpu.bases[2])
@@ -94,8 +94,15 @@ class Drift:
         self.geometry = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
         self.primitive = np.concatenate([np.arange(n, dtype=np.uint32) for n in counts])
         self.opaque = np.ones(len(counts), np.bool_)
-        self.rng = np.random.default_rng(5)
-        self.tracer: RayTracer | None = None
+        stats = self.prepared.bvh.blas_stats[self.number]
+        scene_bytes = 2 * stats.bytes + (1 << 16)  # a fresh build may take more nodes
+        variant = Variant("drift", has_alpha=False, has_fans=options.leaf == 4)
+        self.words = device.buffer("traced scene", scene_bytes)
+        self.tracer = RayTracer(
+            device, np.zeros(0, np.uint32), variant, counted=True, bvh_buffer=self.words
+        )
+        bounds = unpack_header(self.prepared.bvh.blas_words(self.number)).bounds
+        self.tracer.upload(around(np.random.default_rng(5), bounds, rays))
 
     def frame(self, clip: Any, time: float, check: bool) -> dict[str, Any]:
         """Poses, refits, builds, traces."""
@@ -120,8 +127,7 @@ class Drift:
         fresh = build_blas(corners, self.geometry, self.primitive, self.opaque, self.options)
         scenes = [one_blas_scene(refitted), one_blas_scene(fresh)]
         faults = sum(len(validate(scene)) for scene in scenes) if check else 0
-        rays = around(self.rng, fresh.bounds, self.ray_count)
-        moved, built = (self._trace(scene, rays) for scene in scenes)
+        moved, built = (self._trace(scene) for scene in scenes)
         hit = built.hits["object"] != MISS_ID
         found = hit == (moved.hits["object"] != MISS_ID)
         both = found & hit
@@ -150,12 +156,10 @@ class Drift:
         raw = self.device.read(self.gpu.buffers["geometry"], np.float32, first, 8 * count)
         return np.asarray(raw).reshape(-1, 8)[:, :3]
 
-    def _trace(self, scene: SceneBvh, rays: NDArray[Any]) -> GpuTrace:
-        if self.tracer is None:
-            variant = Variant("drift", has_alpha=False, has_fans=scene_has_fans(scene))
-            self.tracer = RayTracer(self.device, scene.words, variant, counted=True)
-        self.tracer.bind(scene.words)
-        return self.tracer.trace(rays)
+    def _trace(self, scene: SceneBvh) -> GpuTrace:
+        # One buffer for all: bind groups are kept, and keep what they name.
+        self.device.write(self.words, scene.words)
+        return self.tracer.read(self.tracer.dispatch())
 
 
 def would_rebuild(frames: list[dict[str, Any]], sah: float, options: PolicyOptions) -> list[str]:
@@ -175,6 +179,7 @@ def main(
     clip: Annotated[str | None, typer.Option(help="Its first clip without.")] = None,
     frames: int = 300,
     rays: int = 20_000,
+    builder: str = "sah",
     leaf: int = 2,
     reinsertion: int = 5,
     adapter: str | None = None,
@@ -186,7 +191,7 @@ def main(
     if loaded.animation is None:
         raise typer.BadParameter(f"{loaded.name} has no animation")
     moves = loaded.animation.clip(clip)
-    options = BuildOptions(leaf=leaf, reinsertion=reinsertion)
+    options = BuildOptions(builder=builder, leaf=leaf, reinsertion=reinsertion)
     drift = Drift(device, loaded, options, rays)
     stats = drift.prepared.bvh.blas_stats[drift.number]
     found = []

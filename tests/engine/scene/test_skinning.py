@@ -110,6 +110,13 @@ def test_flattened_joint_and_empty_table(device: Any, rng: Any) -> None:
     records = got[:-3].reshape(-1, WORDS)
     assert (records[:, 3] == NO_STORED_NORMAL).all()
     np.testing.assert_allclose(records[:, 0].copy().view(np.float32), 7, rtol=1e-6)
+    # Along the axes, where a component is exactly zero: the folded half has one code, too.
+    table.bind_vertices["normal"][:6] = np.concatenate([np.eye(3), -np.eye(3)])
+    matrices[:, :, :3] = np.eye(3)
+    got, expected = _both(device, table, matrices, 0, 40)
+    assert (got == expected).all()
+    axes = decode_normals(got[:48].reshape(6, WORDS)[:, 3].copy())
+    np.testing.assert_allclose(axes, table.bind_vertices["normal"][:6], atol=1e-4)
     nothing = make_skin_table(_animation(rng, []), [])
     before = np.arange(16, dtype=np.uint32)
     stage = GpuSkinning(device, nothing)
