@@ -39,7 +39,9 @@ def _triangles(rng: np.random.Generator, count: int, reach: float = 20.0) -> np.
     other = triangles[: count // 2 * 2 : 2]
     triangles[1::2] = other[:, [0, 2, 1]]
     triangles[1::2, 0] = other[:, 1] + other[:, 2] - other[:, 0]
-    triangles = triangles.astype(np.float32)
+    # Any corner may be the one opposite the shared edge.
+    corner = (np.arange(3) + np.arange(count)[:, None] // 3) % 3
+    triangles = np.take_along_axis(triangles, corner[:, :, None], axis=1).astype(np.float32)
     triangles[5::37, 0] = triangles[5::37, 1]
     return triangles
 
