@@ -10,9 +10,11 @@ that the reference had.
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.binned_sah_records import ordered, value_of
 from bvh.gpu.spatial_records import CORNERS, CROSSING_ERROR
 
 F32 = NDArray[np.float32]
+U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -29,31 +31,31 @@ def reciprocal(value: F32) -> F32:
 
 
 def clip_block(
-    corners: F32, low: F32, high: F32, axis: I64, plane: F32
-) -> tuple[F32, F32, F32, F32]:
+    corners: F32, low: U32, high: U32, axis: I64, plane: F32
+) -> tuple[U32, U32, U32, U32]:
     """(left low, left high, right low, right high) of blocks `[n, 5, 3]` within boxes, each cut
-    by its plane. A side without anything of the block is inverted somewhere."""
+    by its plane; boxes are ordered. A side without anything of the block is inverted somewhere."""
     every = np.arange(len(corners))
-    largest = np.finfo(np.float32).max
-    left_low = np.full_like(low, largest)
-    left_high = np.full_like(low, -largest)
-    right_low, right_high = left_low.copy(), left_high.copy()
+    on_plane = ordered(plane)
+    left_low, right_low = np.full((2, *low.shape), 0xFFFFFFFF, np.uint32)
+    left_high, right_high = np.zeros((2, *low.shape), np.uint32)
+    sides = ((left_low, left_high), (right_low, right_high))
 
-    def grow(side_low: F32, side_high: F32, rows: Mask, point_low: F32, point_high: F32) -> None:
-        side_low[rows] = np.minimum(side_low[rows], point_low[rows])
-        side_high[rows] = np.maximum(side_high[rows], point_high[rows])
+    def grow(side: tuple[U32, U32], rows: I64, point_low: U32, point_high: U32) -> None:
+        side[0][rows] = np.minimum(side[0][rows], point_low)
+        side[1][rows] = np.maximum(side[1][rows], point_high)
 
     for i in range(CORNERS):
         a = corners[:, i]
         at = a[every, axis]
-        grow(left_low, left_high, at <= plane, a, a)
-        grow(right_low, right_high, at >= plane, a, a)
+        point = ordered(a)
+        for side, here in zip(sides, (at <= plane, at >= plane), strict=True):
+            rows = np.flatnonzero(here)
+            grow(side, rows, point[rows], point[rows])
         for j in range(i + 1, CORNERS):
             b = corners[:, j]
             bt = b[every, axis]
             crosses = ((at < plane) & (bt > plane)) | ((at > plane) & (bt < plane))
-            if not crosses.any():
-                continue
             rows = np.flatnonzero(crosses)
             # From the lower end, so that the same edge gives the same point.
             swap = (at > bt)[rows, None]
@@ -65,17 +67,22 @@ def clip_block(
             usable = (exponent >= 16) & (exponent <= 240)
             safe = np.where(usable, length, np.float32(1))
             share = (plane[rows] - first[k, where]) * reciprocal(safe)
-            point = first + (second - first) * share[:, None]
+            middle = first + (second - first) * share[:, None]
             error = np.maximum(np.abs(first), np.abs(second)) * np.float32(CROSSING_ERROR)
-            point_low = np.where(usable[:, None], point - error, np.minimum(first, second))
-            point_high = np.where(usable[:, None], point + error, np.maximum(first, second))
-            point_low[k, where] = point_high[k, where] = plane[rows]
-            for side_low, side_high in ((left_low, left_high), (right_low, right_high)):
-                side_low[rows] = np.minimum(side_low[rows], point_low)
-                side_high[rows] = np.maximum(side_high[rows], point_high)
+            one, other = ordered(first), ordered(second)
+            point_low = np.where(usable[:, None], ordered(middle - error), np.minimum(one, other))
+            point_high = np.where(usable[:, None], ordered(middle + error), np.maximum(one, other))
+            point_low[k, where] = point_high[k, where] = on_plane[rows]
+            for side in sides:
+                grow(side, rows, point_low, point_high)
     return (
         np.maximum(left_low, low),
         np.minimum(left_high, high),
         np.maximum(right_low, low),
         np.minimum(right_high, high),
     )
+
+
+def is_box(low: U32, high: U32) -> Mask:
+    """[n] whether ordered boxes are any, by value: -0 and 0 are one plane."""
+    return np.asarray((value_of(low) <= value_of(high)).all(axis=1))

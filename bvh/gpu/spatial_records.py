@@ -90,6 +90,7 @@ def wgsl() -> str:
         "SPACE_BIN_WORDS": f"u32 = {SPACE_BIN_WORDS}u",
         "SPACE_WORDS": f"u32 = {SPACE_WORDS}u",
         "CORNERS": f"u32 = {CORNERS}u",
+        "CORNER_WORDS": f"u32 = {CORNER_WORDS}u",
         "OBJECT_LEFT": f"u32 = {OBJECT_LEFT}u",
         "SPACE_LEFT": f"u32 = {SPACE_LEFT}u",
         "SPACE_RIGHT": f"u32 = {SPACE_RIGHT}u",

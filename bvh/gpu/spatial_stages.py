@@ -38,7 +38,7 @@ from bvh.gpu.binned_sah_records import (
     value_of,
 )
 from bvh.gpu.binned_sah_stages import members, tile_of
-from bvh.gpu.spatial_clip import clip_block
+from bvh.gpu.spatial_clip import clip_block, is_box
 from bvh.gpu.spatial_records import (
     CORNER_WORDS,
     CORNERS,
@@ -198,7 +198,9 @@ def _plane(low: F32, high: F32, index: Any) -> F32:
     return np.asarray(low + (high - low) * share, np.float32)
 
 
-def spatial_bin(nodes: Records, tiles: Records, cuts: Records, work: U32, space: U32) -> None:
+def spatial_bin(
+    parameters: Records, nodes: Records, tiles: Records, cuts: Records, work: U32, space: U32
+) -> None:
     """Twin of spatial_bin.wgsl: the parts of references' boxes in each slab of their nodes, for
     the nodes that try a spatial split."""
     listed, slot, place = members(nodes)
@@ -225,15 +227,15 @@ def spatial_bin(nodes: Records, tiles: Records, cuts: Records, work: U32, space:
         end = _plane(side_low[owner], side_high[owner], index + 1)
         part = mine[owner, :6]
         inner = index > first[owner]
-        part[inner, axis] = ordered(np.maximum(low[owner], begin))[inner]
+        part[inner, axis] = np.maximum(part[:, axis], ordered(begin))[inner]
         inner = index < last[owner]
-        part[inner, 3 + axis] = ordered(np.minimum(high[owner], end))[inner]
+        part[inner, 3 + axis] = np.minimum(part[:, 3 + axis], ordered(end))[inner]
         for k in range(3):
             np.minimum.at(table[:, k], row[owner] + index, part[:, k])
             np.maximum.at(table[:, 3 + k], row[owner] + index, part[:, 3 + k])
 
 
-def spatial_plane(nodes: Records, space: U32, cuts: Records) -> None:
+def spatial_plane(parameters: Records, nodes: Records, space: U32, cuts: Records) -> None:
     """Twin of spatial_plane.wgsl: the cheapest plane of every node that tries one."""
     listed = nodes[1 : 1 + int(nodes["first"][0])]
     used = len(listed)
@@ -263,16 +265,21 @@ def spatial_plane(nodes: Records, space: U32, cuts: Records) -> None:
     table[out["tried"] == 1] = _EMPTY_SPACE
 
 
-def _cut_references(corners: F32, cuts: Records, slot: I64, mine: U32) -> tuple[F32, F32, F32, F32]:
+def _cut_references(corners: F32, cuts: Records, slot: I64, mine: U32) -> tuple[U32, U32, U32, U32]:
     """`clip_block` of work records by their nodes' planes."""
     blocks = corners.reshape(-1, CORNER_WORDS)[mine[:, 6], : 3 * CORNERS].reshape(-1, CORNERS, 3)
-    low, high = value_of(mine[:, :3]), value_of(mine[:, 3:6])
     axis = cuts["axis"][slot].astype(np.int64)
-    return clip_block(blocks, low, high, axis, cuts["plane"][slot])
+    return clip_block(blocks, mine[:, :3], mine[:, 3:6], axis, cuts["plane"][slot])
 
 
 def spatial_sides(
-    nodes: Records, tiles: Records, cuts: Records, corners: F32, work: U32, sums: Records
+    parameters: Records,
+    nodes: Records,
+    tiles: Records,
+    cuts: Records,
+    corners: F32,
+    work: U32,
+    sums: Records,
 ) -> None:
     """Twin of spatial_sides.wgsl: which sides a reference is on, and how many a tile has there."""
     listed, slot, place = members(nodes)
@@ -293,8 +300,7 @@ def spatial_sides(
     right = cheaper & ~left & (low >= plane)
     rows = np.flatnonzero(cheaper & ~left & ~right)
     parts = _cut_references(corners, cuts, slot[rows], mine[rows])
-    has_left = (parts[0] <= parts[1]).all(axis=1)
-    has_right = (parts[2] <= parts[3]).all(axis=1)
+    has_left, has_right = is_box(parts[0], parts[1]), is_box(parts[2], parts[3])
     left[rows] = has_left | ~has_right
     right[rows] = has_right
     word = mine[:, 7] & np.uint32(0x7FFF)
@@ -365,6 +371,7 @@ def spatial_list(
 
 
 def spatial_move(
+    parameters: Records,
     nodes: Records,
     tiles: Records,
     cuts: Records,
@@ -388,8 +395,8 @@ def spatial_move(
     both = np.flatnonzero(left & right)
     parts = _cut_references(corners, cuts, slot[both], mine[both])
     left_part, right_part = mine.copy(), mine
-    left_part[both, :3], left_part[both, 3:6] = ordered(parts[0]), ordered(parts[1])
-    right_part[both, :3], right_part[both, 3:6] = ordered(parts[2]), ordered(parts[3])
+    left_part[both, :3], left_part[both, 3:6] = parts[0], parts[1]
+    right_part[both, :3], right_part[both, 3:6] = parts[2], parts[3]
     begin = np.cumsum(listed["count"], dtype=np.int64) - listed["count"]
     for side, part, name in ((left, left_part, "left"), (right, right_part, "right")):
         before = np.cumsum(side) - side
@@ -400,7 +407,9 @@ def spatial_move(
             target.reshape(-1, WORK_WORDS)[at[rows]] = part[rows]
 
 
-def spatial_extents(nodes: Records, tiles: Records, work: U32, extents: U32) -> None:
+def spatial_extents(
+    parameters: Records, nodes: Records, tiles: Records, work: U32, extents: U32
+) -> None:
     """Twin of spatial_extents.wgsl: the box of each listed node's centroids."""
     listed, slot, place = members(nodes)
     centre = ordered(centres(work.reshape(-1, WORK_WORDS)[place]))
@@ -411,6 +420,7 @@ def spatial_extents(nodes: Records, tiles: Records, work: U32, extents: U32) -> 
 
 
 def spatial_finish(
+    parameters: Records,
     state: Records,
     split_state: Records,
     blocks: U32,

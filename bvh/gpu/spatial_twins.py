@@ -163,7 +163,9 @@ def split_by_twins(
             run_twin(name, named)
         for name in LEVEL_STAGES if levels else ():
             run_twin(name, named)
-    run_twin("spatial_finish", level_names(arrays, levels))
+    named = level_names(arrays, levels)
+    named["parameters"] = make_parameters(0, share)
+    run_twin("spatial_finish", named)
     total = int(arrays["new_state"][0])
     blocks = arrays["split_blocks"][: 2 * total : 2].astype(np.int64)
     return blocks, arrays["split_boxes"][: 6 * total].reshape(total, 2, 3)

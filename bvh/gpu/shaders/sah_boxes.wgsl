@@ -52,6 +52,6 @@ fn scaled_area(box: OrderedBox, scale: f32) -> f32 {
 }
 
 // Primitives that a child of a node at `depth` (1 = the root) may hold.
-fn most_below(depth: u32) -> u32 {
-    return 1u << min(max(parameters.max_depth, depth) - depth, 30u);
+fn most_below(depth: u32, max_depth: u32) -> u32 {
+    return 1u << min(max(max_depth, depth) - depth, 30u);
 }

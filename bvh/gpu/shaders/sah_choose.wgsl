@@ -65,7 +65,7 @@ fn main(
         let whole = join(left, right);
         let right_count = node.count - left_count;
         // What both children can still bring down to SWEEP, and keep within the depth.
-        let most = min(most_below(parameters.level + 1u),
+        let most = min(most_below(parameters.level + 1u, parameters.max_depth),
             SWEEP << min(parameters.levels - 1u - parameters.level, 20u));
         let larger = max(left_count, right_count);
         let usable = lane < 3u * BINS && larger < node.count && larger <= most;

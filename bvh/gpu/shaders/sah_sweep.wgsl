@@ -166,7 +166,7 @@ fn main(
                 scaled_area(left_z, scale));
             let right_area = vec3f(scaled_area(right_x, scale), scaled_area(right_y, scale),
                 scaled_area(right_z, scale));
-            let most = most_below(depth);
+            let most = most_below(depth, parameters.max_depth);
             for (var axis = 0u; axis < 3u; axis += 1u) {
                 let left = lefts[axis];
                 let right = count - left;
