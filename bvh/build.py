@@ -93,7 +93,7 @@ def build_blas(
         blas = build_by_twins(triangles, geometry, primitive, opaque, options, len(triangles))
     else:
         leaves = _best_leaves(triangles, geometry, primitive, opaque, options)
-        leaves = _split(leaves, options)
+        leaves = _split(leaves, options, 0)
         blas = _encode(build_tree(leaves.boxes, options), leaves, options, len(opaque))
     build_ms = 1000.0 * (time.perf_counter() - started)
     return replace(blas, stats=replace(blas.stats, build_ms=build_ms))
@@ -119,7 +119,7 @@ def build_by_twins(
         records, types = pack_blocks(host_blocks(blocks), every, opaque)
     counts = (int(state[name][0]) for name in ("triangles", "degenerate", "nonfinite"))
     leaves = _Leaves(boxes, records, types, fan_ids, *counts)
-    leaves = _split(leaves, options)
+    leaves = _split(leaves, options, capacity)
     tree = _tree_of_the_gpu(leaves.boxes, options, capacity)
     return _encode(tree, leaves, options, len(opaque))
 
@@ -139,13 +139,13 @@ def _best_leaves(triangles: F32, geometry: U32, primitive: U32, opaque: Any, opt
     return _Leaves(boxes, *pack_blocks(blocks, kept, opaque), None, *counts)
 
 
-def _split(leaves: _Leaves, options: BuildOptions) -> _Leaves:
+def _split(leaves: _Leaves, options: BuildOptions, capacity: int) -> _Leaves:
     """One leaf a reference, where the builder works over references to blocks."""
     builder = find_builder(options.builder)
     if builder.split is None:
         return leaves
     corners = block_corners(leaves.records, leaves.types)
-    block, boxes = builder.split(corners, leaves.boxes, builder.config)
+    block, boxes = builder.split(corners, leaves.boxes, builder.config, capacity)
     return replace(
         leaves,
         boxes=boxes,

@@ -18,8 +18,9 @@ class Builder:
     one primitive each; `n` may be 0. `gpu(device, capacity, config)` makes the builder's object on
     the GPU (`bvh.gpu`), if it has one; it is made where a device is at hand, never by `build`.
     `twin(bounds, config, capacity)` is that object's tree on the CPU, where `build` gives another.
-    `split(corners [n, 5, 3], bounds, config)` gives (block [m], box [m, 2, 3]) of the references
-    to blocks that the builder wants to work over, if not over the blocks themselves.
+    `split(corners [n, 5, 3], bounds, config, capacity)` gives (block [m], box [m, 2, 3]) of the
+    references to blocks that the builder wants to work over, if not over the blocks themselves;
+    `gpu_split(device, capacity, config)` makes the object that does so on the GPU.
     """
 
     name: str
@@ -27,7 +28,8 @@ class Builder:
     config: Any
     gpu: Callable[[Any, int, Any], Any] | None = None
     twin: Callable[[Bounds, Any, int], Tree] | None = None
-    split: Callable[[Any, Bounds, Any], tuple[Any, Bounds]] | None = None
+    split: Callable[[Any, Bounds, Any, int], tuple[Any, Bounds]] | None = None
+    gpu_split: Callable[[Any, int, Any], Any] | None = None
 
 
 def _gpu_sah(device: Any, capacity: int, config: Any) -> Any:
@@ -56,11 +58,31 @@ def _gpu_lbvh(device: Any, capacity: int, config: Any) -> Any:
     return GpuLbvh(device, capacity, config)
 
 
+def _gpu_splits(device: Any, capacity: int, config: Any) -> Any:
+    from bvh.gpu.spatial import GpuSpatialSplits
+
+    return GpuSpatialSplits(device, capacity, config)
+
+
+def _spatial_twin(bounds: Bounds, config: Any, capacity: int) -> Tree:
+    from bvh.gpu.spatial_twins import budget_share, most_references
+
+    return _sah_twin(bounds, config, most_references(capacity, budget_share(config.budget)))
+
+
 BUILDERS: tuple[Builder, ...] = (
     Builder("sah", binned_sah.build, binned_sah.BinnedSahConfig(), _gpu_sah, _sah_twin),
     Builder("lbvh", lbvh.build, lbvh.LbvhConfig(), _gpu_lbvh),
     Builder("ploc", ploc.build, ploc.PlocConfig(), _gpu_ploc, ploc.build),
-    Builder("spatial", spatial.build, spatial.SpatialConfig(), split=spatial.split),
+    Builder(
+        "spatial",
+        spatial.build,
+        spatial.SpatialConfig(),
+        _gpu_sah,
+        _spatial_twin,
+        spatial.split,
+        _gpu_splits,
+    ),
 )
 
 

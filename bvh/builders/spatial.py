@@ -46,14 +46,18 @@ def build(bounds: Bounds, config: SpatialConfig) -> Tree:
     return binned_sah.build(bounds, config)
 
 
-def split(corners: F32, bounds: Bounds, config: SpatialConfig) -> tuple[I64, Bounds]:
+def split(
+    corners: F32, bounds: Bounds, config: SpatialConfig, capacity: int = 0
+) -> tuple[I64, Bounds]:
     """(block [m], box [m, 2, 3]) of every reference to blocks `[n]` of `corners [n, 5, 3]` and
     boxes `[n, 2, 3]`; every block has one at least, and the boxes of a block's references cover
-    it."""
+    it. They are those of a `GpuSpatialSplits` of that capacity (by default of n)."""
+    from bvh.gpu.spatial_records import level_count
     from bvh.gpu.spatial_twins import budget_share, pack_corners, split_by_twins
 
     share = budget_share(config.budget)
-    return split_by_twins(pack_corners(corners), bounds, share, config.split_levels)
+    levels = level_count(max(capacity, len(bounds)), config.split_levels)
+    return split_by_twins(pack_corners(corners), bounds, share, levels)
 
 
 def block_corners(records: U32, types: NDArray[np.uint8]) -> F32:

@@ -66,18 +66,26 @@ class GpuBlasBuilder:
         fans = options.leaf > 2
         pairing = GpuFans(device, capacity) if fans else GpuPairing(device, capacity, options.leaf)
         self.pairing: GpuPairing | GpuFans = pairing
-        self.builder = chosen.gpu(device, capacity, chosen.config)
+        # A builder over references to blocks has more of these than there are triangles.
+        self.splits = None
+        most_blocks = capacity
+        if chosen.gpu_split is not None:
+            if fans:
+                raise UserError("spatial splits on the GPU take blocks of 1 or 2 triangles, not 4")
+            self.splits = chosen.gpu_split(device, capacity, chosen.config)
+            most_blocks = self.splits.most_references
+        self.builder = chosen.gpu(device, most_blocks, chosen.config)
         self.reinsertion = None
         if options.reinsertion:
             config = ReinsertionConfig(rounds=options.reinsertion)
-            self.reinsertion = GpuReinsertion(device, capacity, config)
-        self.order = TreeOrder(device, capacity)
-        self.collapse = GpuCollapse(device, capacity, options.collapse)
-        self.encoder = (GpuFanEncode if fans else GpuEncode)(device, capacity, options.nodes)
+            self.reinsertion = GpuReinsertion(device, most_blocks, config)
+        self.order = TreeOrder(device, most_blocks)
+        self.collapse = GpuCollapse(device, most_blocks, options.collapse)
+        self.encoder = (GpuFanEncode if fans else GpuEncode)(device, most_blocks, options.nodes)
         if output_bytes is None:
             names = ("max-storage-buffer-binding-size", "max-buffer-size")
             limit = min(device.limits[name] for name in names)
-            output_bytes = min(UNIT_BYTES * most_units(capacity), limit)
+            output_bytes = min(UNIT_BYTES * most_units(most_blocks), limit)
         self.output_units = output_bytes // UNIT_BYTES
         sizes = {
             "triangles": 36 * capacity,
@@ -103,10 +111,11 @@ class GpuBlasBuilder:
 
     def phases(self) -> dict[str, Callable[[Any], None]]:
         """What a build encodes, in order; each into a compute pass that it is given."""
-        phases = {
-            **self.pairing.phases(self.resources),
-            **self.builder.phases(self.pairing.buffers),
-        }
+        phases = dict(self.pairing.phases(self.resources))
+        if self.splits:
+            inputs = {**self.pairing.buffers, "triangles": self.resources["triangles"]}
+            phases["splits"] = partial(self.splits.encode, inputs=inputs)
+        phases.update(self.builder.phases(self._blocks))
         tree = self.builder.tree_buffers
         if self.reinsertion:
             phases["reinsertion"] = partial(self.reinsertion.encode, tree_buffers=tree)
@@ -116,12 +125,17 @@ class GpuBlasBuilder:
         phases["encode"] = partial(self.encoder.encode, inputs=self._encoder_inputs())
         return phases
 
+    @property
+    def _blocks(self) -> dict[str, Any]:
+        """`state`, `boxes` and `blocks` that the tree is built over."""
+        return self.splits.buffers if self.splits else self.pairing.buffers
+
     def _encoder_inputs(self) -> dict[str, Any]:
         return {
             **self.builder.tree_buffers,
             **self.order.buffers,
             **self.collapse.buffers,
-            **self.pairing.buffers,
+            **self._blocks,
             **self.resources,
         }
 
@@ -145,7 +159,7 @@ class GpuBlasBuilder:
         units = int(summary["units"])
         words = self.device.read(self.resources["words"], count=UNIT_WORDS * units)
         parents = self.device.read(self.resources["parent_links"], count=units)
-        buffers = self.pairing.buffers
+        buffers = self._blocks
         state = self.device.read(buffers["state"], BUILD_STATE.dtype, count=1)[0]
         kept = int(state["kept"])
         wide_summary = self.device.read(self.collapse.buffers["wide_summary"], count=3)
@@ -171,6 +185,7 @@ class GpuBlasBuilder:
             build_ms=build_ms,
             fans=fans,
             fan_table_bytes=UNIT_BYTES * fan_table_units(kept, fans),
+            duplicates=kept - int(self.device.read(self.pairing.buffers["state"], count=1)[0]),
         )
         return Blas(words, parents, stats, tree.bounds[0], self.geometry_count)
 

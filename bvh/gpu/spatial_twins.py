@@ -16,7 +16,6 @@ from bvh.gpu.spatial_records import (
     SPACE_WORDS,
     STATE,
     TILE_SUMS,
-    level_count,
     most_nodes,
     most_tiles,
 )
@@ -150,12 +149,9 @@ def run_twin(name: str, arrays: dict[str, Any]) -> None:
     TWINS[name](*(arrays[argument] for argument in code.co_varnames[: code.co_argcount]))
 
 
-def split_by_twins(
-    corners: F32, bounds: Bounds, share: int, free_levels: int
-) -> tuple[I64, Bounds]:
+def split_by_twins(corners: F32, bounds: Bounds, share: int, levels: int) -> tuple[I64, Bounds]:
     """(block [m], box [m, 2, 3]) of every reference to blocks of `corners` (`pack_corners`)."""
     arrays = make_arrays(corners, bounds, share)
-    levels = level_count(len(bounds), free_levels)
     for level in range(max(levels, 1)):
         named = level_names(arrays, level)
         named["parameters"] = make_parameters(level, share)
