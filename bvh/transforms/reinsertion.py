@@ -39,10 +39,10 @@ class ReinsertionConfig:
     that would make the tree deeper than `max_depth` is not made."""
 
     rounds: int = 30
-    batch: int = 1 << 13
+    batch: int = 1 << 14
     stride: int = 4
     steps: int = 200
-    least_progress: float = 1e-4
+    least_progress: float = 5e-5
     max_depth: int = MAX_DEPTH
 
 
