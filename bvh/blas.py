@@ -25,9 +25,9 @@ class BuildOptions:
     optimisation after the builder, 0 for none.
 
     `pairing` best takes the best pairs (or fans) of all first, on the CPU. With near, triangles
-    pair with neighbours in input order and the whole build is that of the GPU, whose bytes it
-    gives: on the GPU where `build_blas` is handed a device, by the stages' twins where not.
-    Anything else is a UserError."""
+    pair with neighbours in input order before any others and the whole build is that of the GPU,
+    whose bytes it gives: on the GPU where `build_blas` is handed a device, by the stages' twins
+    where not. Anything else is a UserError."""
 
     builder: str = "sah"
     nodes: str = "auto"

@@ -194,8 +194,6 @@ def test_one_pass_for_many_dispatches(builders: Any, rng: Any) -> None:
 def test_refusals(device: Any, builders: Any, rng: Any) -> None:
     with pytest.raises(UserError, match="pairs near triangles"):
         GpuBlasBuilder(device, 10, BuildOptions(builder="lbvh"))
-    with pytest.raises(UserError, match="blocks of 1 or 2"):
-        BuildOptions(builder="lbvh", pairing="near", leaf=4)
     with pytest.raises(UserError, match="unknown pairing"):
         BuildOptions(pairing="far")
     with pytest.raises(ValueError, match="made for"):
