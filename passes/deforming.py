@@ -2,8 +2,8 @@
 
 One dispatch poses every skinned vertex in the scene's geometry buffer, which rasteriser and shading
 read, too; then each BLAS that holds such vertices is refitted where it lies in the scene's buffer.
-Nothing is read back. The TLAS still has the boxes of the pose that it was built for: build it anew
-from the refitted headers.
+Nothing is read back. The TLAS still has the boxes of the pose that it was built for: give the BLAS
+table to `encode`, and build it anew from there in the same pass (`bvh.gpu.tlas`).
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_plan import block_vertices, make_plan
+from bvh.gpu.refit_table import GpuRefitTable
 from bvh.header import unpack_header
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
@@ -74,10 +75,17 @@ def deforming_blases(prepared: PreparedScene) -> dict[int, list[U32]]:
 
 
 class DeformingObjects:
-    """`vertex_first` is the word of vertex record 0 in the geometry buffer (`GpuScene.bases[2]`).
-    UserError where the scene has nothing skinned, or a block that cannot be refitted."""
+    """`vertex_first` is the word of vertex record 0 in the geometry buffer (`GpuScene.bases[2]`),
+    `bases` are the bytes of the BLASes where they are not the prepared scene's. UserError where
+    the scene has nothing skinned, or a block that cannot be refitted."""
 
-    def __init__(self, device: Device, prepared: PreparedScene, vertex_first: int) -> None:
+    def __init__(
+        self,
+        device: Device,
+        prepared: PreparedScene,
+        vertex_first: int,
+        bases: Sequence[int] | None = None,
+    ) -> None:
         self.prepared = prepared
         self.table = skinned_table(prepared)
         self.skinning = GpuSkinning(device, self.table, vertex_first=vertex_first)
@@ -88,10 +96,11 @@ class DeformingObjects:
             self.refits[blas] = GpuRefit(
                 device,
                 make_plan(words, block_vertices(words, triangles, alike)),
-                base_bytes=int(prepared.bvh.blas_bases[blas]),
+                base_bytes=int((prepared.bvh.blas_bases if bases is None else bases)[blas]),
                 vertex_words=VERTEX.size // 4,
                 vertex_first=vertex_first,
             )
+        self.bounds = GpuRefitTable(device, list(self.refits))
 
     def pose(self, clip: Clip | None, time: float) -> None:
         """The pose of the next `encode`: a clip at a time in seconds, or the file's own pose."""
@@ -100,7 +109,10 @@ class DeformingObjects:
         self.skinning.pose(self.table.matrices(animation, animation.worlds(clip, time)))
 
     def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
-        """Within the compute pass `scope`: `geometry` and `bvh`, as `GpuScene` has them."""
+        """Within the compute pass `scope`: `geometry` and `bvh`, as `GpuScene` has them, and
+        `blases`, the table of BLAS_RECORDs, where a TLAS is built from it."""
         self.skinning.encode(scope, {"vertices": buffers["geometry"]})
         for refit in self.refits.values():
             refit.encode(scope, {"words": buffers["bvh"], "positions": buffers["geometry"]})
+        if "blases" in buffers:
+            self.bounds.encode(scope, {"words": buffers["bvh"], "blases": buffers["blases"]})

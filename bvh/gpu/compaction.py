@@ -61,7 +61,8 @@ COMPACTION_PARAMETERS = Struct(
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container to place: where it is now, the bytes it uses and the room it was given."""
+    """One container to place: where it is now, the bytes it uses, and the room that it is to have
+    if it does not last (a TLAS that is built every frame is "deforming")."""
 
     name: str
     source_bytes: int
@@ -96,7 +97,8 @@ def plan_compaction(containers: Sequence[Container], source_bytes: int) -> Compa
     moves = np.zeros(len(containers), MOVE.dtype)
     bases, end, units = [], 0, 0
     for move, item in zip(moves, containers, strict=True):
-        inside = 0 <= item.used_bytes <= item.room_bytes <= source_bytes - item.source_bytes
+        inside = 0 <= item.used_bytes <= source_bytes - item.source_bytes
+        inside &= item.used_bytes <= item.room_bytes
         if item.source_bytes % BASE_ALIGN_BYTES or item.used_bytes % UNIT_BYTES or not inside:
             raise ValueError(f"{item.name} is no container of this buffer: {item}")
         base = -(-end // BASE_ALIGN_BYTES) * BASE_ALIGN_BYTES

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from bvh.gpu.refit_plan import RefitPlan
 from bvh.gpu.refit_records import (
+    FOUND_NONFINITE,
+    FOUND_OVERFLOW,
     HALF_NODE,
     HEADER_BOUNDS_WORD,
     NO_CHILD,
     NO_VERTEX,
-    NONFINITE,
-    OVERFLOW,
     PENDING_NONFINITE,
     PENDING_OVERFLOW,
     REFIT_PARAMETERS,
@@ -133,8 +133,8 @@ def refit_nodes(
         if blocks:
             header = UNIT_WORDS * base + HEADER_BOUNDS_WORD
             words[header : header + 6] = bits[-1]
-        counts[NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
-        counts[OVERFLOW], counts[PENDING_OVERFLOW] = counts[PENDING_OVERFLOW], 0
+        counts[FOUND_NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
+        counts[FOUND_OVERFLOW], counts[PENDING_OVERFLOW] = counts[PENDING_OVERFLOW], 0
 
 
 def make_parameters(
@@ -181,7 +181,7 @@ def refit(
             boxes,
             counts,
         )
-    return int(counts[NONFINITE]), int(counts[OVERFLOW])
+    return int(counts[FOUND_NONFINITE]), int(counts[FOUND_OVERFLOW])
 
 
 class GpuRefit:
@@ -261,4 +261,4 @@ class GpuRefit:
         """Of the last refit, read back: blocks with a corner that is not finite, and children's
         boxes beyond binary16's range."""
         found = self.device.read(self.resources["counts"], count=4)
-        return int(found[NONFINITE]), int(found[OVERFLOW])
+        return int(found[FOUND_NONFINITE]), int(found[FOUND_OVERFLOW])

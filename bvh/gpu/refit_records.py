@@ -9,7 +9,7 @@ NO_CHILD = 0xFFFFFFFF
 NO_VERTEX = 0xFFFFFFFF
 HALF_NODE = 0x80000000  # in a node's unit: its format
 # Words of the counts.
-PENDING_NONFINITE, PENDING_OVERFLOW, NONFINITE, OVERFLOW = range(4)
+PENDING_NONFINITE, PENDING_OVERFLOW, FOUND_NONFINITE, FOUND_OVERFLOW = range(4)
 HEADER_BOUNDS_WORD = HEADER.offsets["bounds_min"] // 4
 assert HEADER_BOUNDS_WORD % 4 == 0
 
@@ -33,7 +33,7 @@ REFIT_PARAMETERS = Struct(
 def wgsl() -> str:
     """The record and constants for shaders."""
     names = ("TOP_NODES", "NO_CHILD", "NO_VERTEX", "HALF_NODE", "HEADER_BOUNDS_WORD")
-    counts = ("PENDING_NONFINITE", "PENDING_OVERFLOW", "NONFINITE", "OVERFLOW")
+    counts = ("PENDING_NONFINITE", "PENDING_OVERFLOW", "FOUND_NONFINITE", "FOUND_OVERFLOW")
     lines = [f"const {name}: u32 = {globals()[name]}u;" for name in (*names, *counts)]
     text = "\n".join(["// Generated from bvh/gpu/refit_records.py.", *lines])
     return f"{text}\n{REFIT_PARAMETERS.wgsl()}"

@@ -10,8 +10,13 @@ import pytest
 from bvh import oracle
 from bvh.blas_cache import BlasCache
 from bvh.build import BuildOptions, build_blas
+from bvh.gpu.compaction import Container, GpuCompaction, plan_compaction
+from bvh.gpu.refit_table import refit_table
+from bvh.gpu.tlas import GpuTlas, tlas_bytes
+from bvh.gpu.tlas_records import BLAS_RECORD, pack_blas_records
 from bvh.header import unpack_header
 from bvh.rays import make_rays
+from bvh.validate import validate
 from engine.gpu.errors import UserError
 from engine.scene.load import load_scene
 from engine.scene.records import VERTEX
@@ -128,6 +133,54 @@ def test_the_files_pose_gives_the_built_bytes(device: Any, figure: Scene) -> Non
         start = int(prepared.bvh.blas_bases[number]) // 4
         now, then = unpack_header(words[start:]), unpack_header(prepared.bvh.blas_words(number))
         np.testing.assert_allclose(now.bounds, then.bounds, atol=1e-6)
+
+
+def test_tlas_follows_in_the_same_submission(device: Any, fox: Scene) -> None:
+    """Skinning, refit, table and TLAS in one pass, in a buffer with room for the TLAS."""
+    options = BuildOptions(builder="lbvh", reinsertion=0)
+    prepared = prepare(fox, options)
+    gpu, bvh = GpuScene(device, prepared), prepared.bvh
+    containers = [Container("TLAS", 0, 4 * len(bvh.tlas_words), tlas_bytes(4), "deforming")]
+    for base, stats in zip(bvh.blas_bases, bvh.blas_stats, strict=True):
+        containers.append(Container("BLAS", int(base), stats.bytes, stats.bytes))
+    plan = plan_compaction(containers, 4 * len(bvh.words))
+    roomy = GpuCompaction(device, plan)
+    loose = {"loose": gpu.buffers["bvh"], "loose_links": device.upload("links", bvh.parents)}
+    _submit(device, lambda scope: roomy.encode(scope, loose, len(bvh.instances)))
+
+    triangles = deforming_blases(prepared)[0]
+    rest = build_blas(
+        prepared.pack.vertices["position"][np.concatenate(triangles)],
+        np.zeros(len(triangles[0]), np.uint32),
+        np.arange(len(triangles[0]), dtype=np.uint32),
+        np.ones(1, np.bool_),
+        options,
+    )
+    table = device.upload("blases", pack_blas_records([rest], plan.bases[1:]))
+    tlas = GpuTlas(device, 4, table, 1)
+    tlas.upload(bvh.instances)
+    moving = DeformingObjects(device, prepared, gpu.bases[2], plan.bases[1:])
+    assert fox.animation is not None
+    moving.pose(fox.animation.clip("Run"), 0.5)
+
+    def frame(scope: Any) -> None:
+        buffers = {"bvh": roomy.tight, "geometry": gpu.buffers["geometry"], "blases": table}
+        moving.encode(scope, buffers)
+        tlas.encode(scope, {"words": roomy.tight, "parents": roomy.tight_links})
+
+    _submit(device, frame)
+    words = device.read(roomy.tight, count=plan.target_bytes // 4)
+    links = device.read(roomy.tight_links, count=plan.target_bytes // 64)
+    bases = np.array(plan.bases[1:], np.uint32)
+    moved = replace(bvh, words=words, parents=links, blas_bases=bases)
+    assert validate(moved) == []
+    bounds = unpack_header(words[int(bases[0]) // 4 :]).bounds
+    record = device.read(table, BLAS_RECORD.dtype, count=1)[0]
+    assert (np.stack([record["low"], record["high"]]) == bounds).all()
+    assert (bounds != rest.bounds).any()
+    twin = pack_blas_records([rest], plan.bases[1:])
+    refit_table(moving.bounds.numbers, words, twin)
+    assert twin[0] == record
 
 
 @pytest.mark.parametrize("group", ["static", "object", "all"])

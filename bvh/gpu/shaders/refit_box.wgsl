@@ -2,6 +2,8 @@
 // that neither a driver's flushing of denormals nor its minimum of two zeros shows; and their
 // outward rounding to binary16, in integers as well. Twin: bvh/gpu/refit.py.
 
+#import "bvh/gpu/shaders/half_bounds.wgsl"
+
 struct OrderedBox {
     low: vec3i,
     high: vec3i,
@@ -35,36 +37,14 @@ fn unpack_float_box(a: vec2u, b: vec2u, c: vec2u) -> OrderedBox {
         ordered(bitcast<vec3i>(vec3u(a, b.x))), ordered(bitcast<vec3i>(vec3u(b.y, c))));
 }
 
-// Finite float bits to the half at or beyond them: away from zero where the sign is `away`.
-fn outward_half(bits: u32, away: u32) -> u32 {
-    let sign = bits >> 31u;
-    let size = bits & 0x7fffffffu;
-    let exponent = size >> 23u;
-    var half = 0u;
-    var rest = size;
-    if (size >= 0x47800000u) { // 65536: past the largest half, 65504
-        half = 0x7bffu;
-        rest = 1u;
-    } else if (size >= 0x38800000u) {
-        half = (size - 0x38000000u) >> 13u;
-        rest = size & 0x1fffu;
-    } else if (exponent >= 103u) { // denormal halves count in 2^-24
-        let mantissa = size & 0x7fffffu | 0x800000u;
-        let shift = 126u - exponent;
-        half = mantissa >> shift;
-        rest = mantissa & ((1u << shift) - 1u);
-    }
-    return sign << 15u | (half + select(0u, 1u, sign == away && rest != 0u));
-}
-
 // The three words of a box in an FP16 node.
 fn pack_half_box(box: OrderedBox) -> vec3u {
-    let low = bitcast<vec3u>(ordered(box.low));
-    let high = bitcast<vec3u>(ordered(box.high));
+    let low = bitcast<vec3f>(ordered(box.low));
+    let high = bitcast<vec3f>(ordered(box.high));
     return vec3u(
-        outward_half(low.x, 1u) | outward_half(low.y, 1u) << 16u,
-        outward_half(low.z, 1u) | outward_half(high.x, 0u) << 16u,
-        outward_half(high.y, 0u) | outward_half(high.z, 0u) << 16u,
+        half_down(low.x) | half_down(low.y) << 16u,
+        half_down(low.z) | half_up(high.x) << 16u,
+        half_up(high.y) | half_up(high.z) << 16u,
     );
 }
 

@@ -109,7 +109,7 @@ fn main(
     // The last dispatch publishes what was counted and leaves zeros for the next refit.
     storageBarrier();
     if (parameters.height_end == parameters.heights && lane == 0u) {
-        atomicStore(&counts[NONFINITE], atomicExchange(&counts[PENDING_NONFINITE], 0u));
-        atomicStore(&counts[OVERFLOW], atomicExchange(&counts[PENDING_OVERFLOW], 0u));
+        atomicStore(&counts[FOUND_NONFINITE], atomicExchange(&counts[PENDING_NONFINITE], 0u));
+        atomicStore(&counts[FOUND_OVERFLOW], atomicExchange(&counts[PENDING_OVERFLOW], 0u));
     }
 }

@@ -184,7 +184,7 @@ def test_containers_that_are_not_there_are_refused() -> None:
         {"source_bytes": 64},
         {"used_bytes": 100},
         {"used_bytes": 512},
-        {"room_bytes": 2048},
+        {"used_bytes": 1024, "room_bytes": 2048},
     ):
         with pytest.raises(ValueError, match="no container"):
             plan_compaction([replace(good, **change)], 1024)
