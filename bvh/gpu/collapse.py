@@ -100,7 +100,7 @@ class _Slots:
     def open_mask(self, mask: U32) -> None:
         """Opens what `mask` says."""
         for _ in range(WIDTH - 2):
-            wanted = (mask[:, None] >> (self.code.clip(2, 8) - 2)) & 1 & (self.code < 8)
+            wanted = mask[:, None] >> (self.code - 2) & 1
             rows = np.flatnonzero(wanted.any(axis=1))
             self.open(rows, np.argmax(wanted[rows], axis=1))
 
@@ -186,7 +186,7 @@ def wide_marks(
         first[on] += np.where(right, of_node[at[on], 2], 0).astype(np.uint32)
         at[on] = of_node[at[on], right]
         code[on] = 2 * code[on] + right
-        wide = on[(code[on] >= 8) | (mask[on] >> (code[on].clip(2, 8) - 2) & 1 == 0)]
+        wide = on[mask[on] >> (code[on] - 2) & 1 == 0]
         waiting[wide] += 1 + np.bitwise_count(mask[wide])
         level[wide] += 1
         mask[wide] = _fitting_mask(shapes[at[wide]], waiting[wide])

@@ -9,7 +9,7 @@ DEPTH_SHIFT = 16  # in the second word of a path: the depth above 16 of its turn
 
 # A shape says which binary nodes below a wide node are opened. The wide node has code 1, the
 # children of code c have 2c and 2c + 1; bit c - 2 of a mask stands for code c. A slot below two
-# opened ones has a code of 8 or more and is never opened.
+# opened ones has a code of 8 or more: past the mask, never opened.
 MASK_BITS = 6
 ENTRY_BITS = 6
 

@@ -20,7 +20,7 @@ fn slots_of(node: u32, mask: u32) -> vec4i {
     var codes = vec4u(2u, 3u, 8u, 8u);
     for (var round = 0u; round < 2u; round += 1u) {
         for (var place = 0u; place < 3u; place += 1u) {
-            if (codes[place] >= 8u || (mask >> (codes[place] - 2u) & 1u) == 0u) { continue; }
+            if ((mask >> (codes[place] - 2u) & 1u) == 0u) { continue; }
             let pair = children[slots[place]];
             let code = vec2u(2u * codes[place], 2u * codes[place] + 1u);
             if (place == 0u) {

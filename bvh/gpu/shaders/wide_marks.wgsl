@@ -47,7 +47,7 @@ fn main(
         first += select(0u, u32(at.z), right == 1u);
         at = steps[select(at.x, at.y, right == 1u)];
         code = 2u * code + right;
-        if (code >= 8u || (mask >> (code - 2u) & 1u) == 0u) {
+        if ((mask >> (code - 2u) & 1u) == 0u) {
             // Of the slots of the wide node above, all but this one wait.
             waiting += 1u + countOneBits(mask);
             level += 1u;
