@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bvh.header import KIND_TLAS, MAGIC, VERSION
 from bvh.layout import pack_descriptor
 from bvh.tree import MAX_DEPTH, STACK_LIMIT
+from engine.gpu.device import Device
 from engine.gpu.structs import Field, Struct
 
 SEGMENT = 512  # boxes a workgroup: 12 KiB of its memory
@@ -92,6 +93,12 @@ def make_cluster_parameters(**fields: int) -> NDArray[Any]:
 def node_capacity(boxes: int, segments: int) -> int:
     """Node records for so many boxes in so many segments, and a top over their roots."""
     return boxes + segments + SEGMENT + 1
+
+
+def lanes_slot(device: Device) -> dict[str, str]:
+    """The slot that says how many lanes take a segment, for stages that do."""
+    lanes = 64 if device.info.is_cpu else 256
+    return {"lanes": f"bvh/gpu/shaders/lanes_{lanes}.wgsl"}
 
 
 def wgsl() -> str:

@@ -25,6 +25,7 @@ from bvh.gpu.cluster_records import (
     NODE_FORMAT_CODES,
     SEGMENT,
     TREE_RECORD,
+    lanes_slot,
     make_cluster_parameters,
     node_capacity,
 )
@@ -137,7 +138,9 @@ class GpuSmallBlas:
         self.resources["starts"] = self.pairing.resources["starts"]
         self._scan = ExclusiveScan(device, max(meshes, 1), with_total=True)
         self.stages = {
-            name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
+            name: Stage(
+                device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin, slots=lanes_slot(device)
+            )
             for name, twin in TWINS.items()
         }
         self._given = np.zeros(0, np.int64)

@@ -27,6 +27,7 @@ from bvh.gpu.cluster_records import (
     CLUSTER_SEGMENT,
     SEGMENT,
     TREE_RECORD,
+    lanes_slot,
     make_cluster_parameters,
     node_capacity,
 )
@@ -150,7 +151,9 @@ class GpuTlas:
         self._scan = ExclusiveScan(device, max(capacity, 1))
         self._sort = SortedBoxes(device, capacity, GRID_BITS, SIZE_BITS) if segments > 1 else None
         self.stages = {
-            name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
+            name: Stage(
+                device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin, slots=lanes_slot(device)
+            )
             for name, twin in TWINS.items()
         }
         self.set_bound(capacity)

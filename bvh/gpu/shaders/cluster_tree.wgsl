@@ -5,6 +5,7 @@
 #import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/half_bounds.wgsl"
 #import "bvh/gpu/shaders/cluster_node.wgsl"
+#import $lanes
 
 @group(0) @binding(0) var<uniform> parameters: ClusterParameters;
 @group(0) @binding(1) var<storage, read> order: array<u32>;
@@ -17,10 +18,11 @@
 var<workgroup> clusters: array<i32, 512>;
 var<workgroup> cluster_boxes: array<vec2f, 1536>;
 var<workgroup> best: array<u32, 512>;
-var<workgroup> partial_sums: array<u32, 256>;
-var<workgroup> row_sums: array<u32, 16>;
-var<workgroup> left_over: u32; // clusters
+var<workgroup> partial_sums: array<u32, LANES>;
+var<workgroup> row_sums: array<u32, LANES / 16u>;
 var<workgroup> deepest: atomic<u32>;
+
+const PER_LANE = SEGMENT / LANES;
 
 fn shared_box(i: u32) -> Box {
     return make_box(cluster_boxes[3u * i], cluster_boxes[3u * i + 1u], cluster_boxes[3u * i + 2u]);
@@ -32,11 +34,12 @@ fn share_box(i: u32, box: Box) {
     cluster_boxes[3u * i + 2u] = box.high.yz;
 }
 
-// (sum of the values of lanes before this one, of all). Every lane calls it.
+// (sum of the values of lanes before this one, of all). Every lane calls it, and passes a barrier
+// before it does so again.
 fn exclusive_sum(lane: u32, value: u32) -> vec2u {
     partial_sums[lane] = value;
     workgroupBarrier();
-    if (lane < 16u) {
+    if (lane < LANES / 16u) {
         var sum = 0u;
         for (var i = 0u; i < 16u; i += 1u) { sum += partial_sums[16u * lane + i]; }
         row_sums[lane] = sum;
@@ -44,12 +47,11 @@ fn exclusive_sum(lane: u32, value: u32) -> vec2u {
     workgroupBarrier();
     var before = 0u;
     var all = 0u;
-    for (var i = 0u; i < 16u; i += 1u) {
+    for (var i = 0u; i < LANES / 16u; i += 1u) {
         if (i < lane / 16u) { before += row_sums[i]; }
         all += row_sums[i];
     }
     for (var i = lane & ~15u; i < lane; i += 1u) { before += partial_sums[i]; }
-    workgroupBarrier();
     return vec2u(before, all);
 }
 
@@ -86,21 +88,20 @@ fn load(segment: u32, lane: u32) -> u32 {
     if (lane == 0u) { atomicStore(&deepest, 0u); }
     var own = 0u;
     if (parameters.top == 0u) {
-        for (var i = 2u * lane; i < 2u * lane + 2u; i += 1u) {
-            if (i >= segments[segment].count) { break; }
+        let last = min(PER_LANE * (lane + 1u), segments[segment].count);
+        for (var i = PER_LANE * lane; i < last; i += 1u) {
             clusters[i] = ~i32(order[segments[segment].first + i]);
             own += 1u;
         }
     } else {
-        for (var k = 2u * lane; k < 2u * lane + 2u; k += 1u) {
-            if (k < parameters.segments) { own += segments[k].roots; }
-        }
+        let last = min(PER_LANE * (lane + 1u), parameters.segments);
+        for (var k = PER_LANE * lane; k < last; k += 1u) { own += segments[k].roots; }
     }
     let place = exclusive_sum(lane, own);
     if (parameters.top == 1u) {
         var at = place.x;
-        for (var k = 2u * lane; k < 2u * lane + 2u; k += 1u) {
-            if (k >= parameters.segments) { break; }
+        let last = min(PER_LANE * (lane + 1u), parameters.segments);
+        for (var k = PER_LANE * lane; k < last; k += 1u) {
             for (var i = 0u; i < segments[k].roots; i += 1u) {
                 clusters[at] = roots[segments[k].first + i];
                 at += 1u;
@@ -109,11 +110,11 @@ fn load(segment: u32, lane: u32) -> u32 {
         }
     }
     workgroupBarrier();
-    for (var i = lane; i < place.y; i += 256u) { share_box(i, box_of(clusters[i])); }
+    for (var i = lane; i < place.y; i += LANES) { share_box(i, box_of(clusters[i])); }
     return place.y;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(LANES)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
@@ -124,65 +125,59 @@ fn main(
     let segment = select(number, parameters.segments, parameters.top == 1u);
     let begin = segments[segment].first;
     let base = begin + segment;
-    let given = load(segment, lane);
-    if (lane == 0u) { left_over = given; }
+    var count = load(segment, lane);
     workgroupBarrier();
     var levels = atomicLoad(&deepest);
     var created = 0u;
     loop {
-        let count = workgroupUniformLoad(&left_over);
         if (count <= parameters.roots) { break; }
         // Halving the number of clusters needs the fewest levels; from here on nothing else fits.
         let hurry = levels + 1u + ceil_log2(count) > parameters.max_levels;
-        for (var i = 2u * lane; i < min(2u * lane + 2u, count); i += 1u) {
+        let last = min(PER_LANE * (lane + 1u), count);
+        for (var i = PER_LANE * lane; i < last; i += 1u) {
             var other = select(i, i ^ 1u, (i ^ 1u) < count);
             if (!hurry) { other = nearest(i, count); }
             best[i] = other;
         }
         workgroupBarrier();
-        var leads = vec2u(0u);
-        var stays = vec2u(0u);
-        for (var k = 0u; k < 2u; k += 1u) {
-            let i = 2u * lane + k;
-            if (i >= count) { break; }
+        var numbers = 0u; // nodes to make, and clusters that stay in the upper half
+        for (var i = PER_LANE * lane; i < last; i += 1u) {
             let mutual = best[i] != i && best[best[i]] == i;
-            leads[k] = select(0u, 1u, mutual && i < best[i]);
-            stays[k] = select(0u, 1u, !mutual || i < best[i]);
+            numbers += select(0u, 1u, mutual && i < best[i]);
+            numbers += select(0u, 1u << 16u, !mutual || i < best[i]);
         }
-        let place = exclusive_sum(lane, (leads.x + leads.y) | (stays.x + stays.y) << 16u);
+        let place = exclusive_sum(lane, numbers);
         var id = base + created + (place.x & 0xffffu);
-        var cluster = vec2i(0);
-        var box: array<Box, 2>;
-        for (var k = 0u; k < 2u; k += 1u) {
-            let i = 2u * lane + k;
-            if (stays[k] == 0u) { continue; }
-            cluster[k] = clusters[i];
-            box[k] = shared_box(i);
-            if (leads[k] == 1u) {
-                let other = clusters[best[i]];
-                box[k] = unite(box[k], shared_box(best[i]));
-                nodes[id] = merge(cluster[k], other, box[k]);
-                set_parent(cluster[k], id);
-                set_parent(other, id);
-                cluster[k] = i32(id);
+        var kept = 0u;
+        var cluster: array<i32, PER_LANE>;
+        var box: array<Box, PER_LANE>;
+        for (var i = PER_LANE * lane; i < last; i += 1u) {
+            let other = best[i];
+            let mutual = other != i && best[other] == i;
+            if (mutual && other < i) { continue; }
+            cluster[kept] = clusters[i];
+            box[kept] = shared_box(i);
+            if (mutual) {
+                box[kept] = unite(box[kept], shared_box(other));
+                nodes[id] = merge(cluster[kept], clusters[other], box[kept]);
+                set_parent(cluster[kept], id);
+                set_parent(clusters[other], id);
+                cluster[kept] = i32(id);
                 id += 1u;
             }
+            kept += 1u;
         }
-        workgroupBarrier();
-        var at = place.x >> 16u;
-        for (var k = 0u; k < 2u; k += 1u) {
-            if (stays[k] == 0u) { continue; }
-            clusters[at] = cluster[k];
-            share_box(at, box[k]);
-            at += 1u;
+        // New nodes are read by other lanes from the next round on.
+        storageBarrier();
+        for (var k = 0u; k < kept; k += 1u) {
+            clusters[(place.x >> 16u) + k] = cluster[k];
+            share_box((place.x >> 16u) + k, box[k]);
         }
         created += place.y & 0xffffu;
+        count = place.y >> 16u;
         levels += 1u;
-        if (lane == 0u) { left_over = place.y >> 16u; }
-        storageBarrier();
         workgroupBarrier();
     }
-    let count = workgroupUniformLoad(&left_over);
     if (lane == 0u && parameters.finish == 1u && created == 0u) {
         var only = EMPTY_CHILD;
         var box = empty_box();
@@ -199,7 +194,7 @@ fn main(
         }
     }
     workgroupBarrier();
-    for (var i = lane; i < min(count, parameters.roots); i += 256u) { roots[begin + i] = clusters[i]; }
+    for (var i = lane; i < min(count, parameters.roots); i += LANES) { roots[begin + i] = clusters[i]; }
     if (lane == 0u) {
         segments[segment].root = select(0u, u32(clusters[0]), created + count > 0u);
         segments[segment].roots = count;

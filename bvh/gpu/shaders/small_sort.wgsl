@@ -3,6 +3,7 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.cluster_records
 #import "bvh/gpu/shaders/box.wgsl"
+#import $lanes
 
 @group(0) @binding(0) var<uniform> parameters: ClusterParameters;
 @group(0) @binding(1) var<storage, read> segments: array<ClusterSegment>;
@@ -11,8 +12,8 @@
 
 const GRID_BITS = 10u;
 
-var<workgroup> lows: array<vec3f, 256>;
-var<workgroup> highs: array<vec3f, 256>;
+var<workgroup> lows: array<vec3f, LANES>;
+var<workgroup> highs: array<vec3f, LANES>;
 var<workgroup> keys: array<u32, 512>;
 var<workgroup> items: array<u32, 512>;
 
@@ -34,7 +35,7 @@ fn spread(value: u32) -> u32 {
     return (bits | bits << 2u) & 0x09249249u;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(LANES)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
@@ -46,7 +47,7 @@ fn main(
     let count = segments[segment].count;
     var low = vec3f(LARGEST);
     var high = vec3f(-LARGEST);
-    for (var i = lane; i < count; i += 256u) {
+    for (var i = lane; i < count; i += LANES) {
         let mine = centre(first + i);
         low = min(low, mine);
         high = max(high, mine);
@@ -54,7 +55,7 @@ fn main(
     lows[lane] = low;
     highs[lane] = high;
     workgroupBarrier();
-    for (var width = 128u; width > 0u; width /= 2u) {
+    for (var width = LANES / 2u; width > 0u; width /= 2u) {
         if (lane < width) {
             lows[lane] = min(lows[lane], lows[lane + width]);
             highs[lane] = max(highs[lane], highs[lane + width]);
@@ -72,7 +73,7 @@ fn main(
         let reciprocal = 0x1000000u / (((pattern >> 12u & 0x7ffu) | 0x800u) + 1u);
         scale = f32(reciprocal) * bitcast<f32>((127u + GRID_BITS - 13u) << 23u);
     }
-    for (var i = lane; i < SEGMENT; i += 256u) {
+    for (var i = lane; i < SEGMENT; i += LANES) {
         var key = 0xffffffffu;
         if (i < count) {
             let place = rounded(rounded(centre(first + i) - low) * normalise);
@@ -86,19 +87,22 @@ fn main(
     // Bitonic, by key and then by place, up to the power of two that holds them all.
     for (var span = 2u; span < 2u * count; span *= 2u) {
         for (var stride = span / 2u; stride > 0u; stride /= 2u) {
-            let i = 2u * lane - (lane & (stride - 1u));
-            let j = i + stride;
-            let above = keys[i] > keys[j] || (keys[i] == keys[j] && items[i] > items[j]);
-            if (above == ((i & span) == 0u)) {
-                let key = keys[i];
-                keys[i] = keys[j];
-                keys[j] = key;
-                let item = items[i];
-                items[i] = items[j];
-                items[j] = item;
+            for (var k = lane; k < SEGMENT / 2u; k += LANES) {
+                let i = 2u * k - (k & (stride - 1u));
+                let j = i + stride;
+                if (i >= 2u * count) { break; }
+                let above = keys[i] > keys[j] || (keys[i] == keys[j] && items[i] > items[j]);
+                if (above == ((i & span) == 0u)) {
+                    let key = keys[i];
+                    keys[i] = keys[j];
+                    keys[j] = key;
+                    let item = items[i];
+                    items[i] = items[j];
+                    items[j] = item;
+                }
             }
             workgroupBarrier();
         }
     }
-    for (var i = lane; i < count; i += 256u) { order[first + i] = first + items[i]; }
+    for (var i = lane; i < count; i += LANES) { order[first + i] = first + items[i]; }
 }

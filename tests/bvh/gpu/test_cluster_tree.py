@@ -34,10 +34,11 @@ from engine.gpu.stage import Stage
 TWINS = {"small_sort": small_sort, "cluster_tree": cluster_tree, "cluster_encode": cluster_encode}
 
 
-@pytest.fixture(scope="module")
-def stages(device: Any) -> dict[str, Stage]:
+@pytest.fixture(scope="module", params=[64, 256])
+def stages(device: Any, request: pytest.FixtureRequest) -> dict[str, Stage]:
+    slots = {"lanes": f"bvh/gpu/shaders/lanes_{request.param}.wgsl"}
     return {
-        name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
+        name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin, slots=slots)
         for name, twin in TWINS.items()
     }
 
@@ -129,7 +130,7 @@ def _binary(root: int, nodes: np.ndarray, first: int) -> Tree:
 @pytest.mark.parametrize("kind", ["random", "equal", "chain"])
 @pytest.mark.parametrize("node_format", [0, 1, 2])
 def test_twins_and_trees(device: Any, stages: Any, rng: Any, kind: str, node_format: int) -> None:
-    counts = [0, 1, 2, 3, 5, 0, 255, 257, SEGMENT, 100]
+    counts = [0, 1, 2, 3, 5, 0, 129, 257, 100, SEGMENT]
     boxes = _boxes(rng, sum(counts), kind)
     cpu = _build(device, stages, rng, counts, boxes, node_format=node_format, parts=2)
     for i, count in enumerate(counts):
