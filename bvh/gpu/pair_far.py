@@ -42,10 +42,16 @@ def clear_edges(parameters: NDArray[Any], edge_table: U32) -> None:
     edge_table[: 2 * int(parameters["table_mask"][0]) + 2] = NONE
 
 
-def insert_edges(parameters: NDArray[Any], triangles: U32, mates: U32, edge_table: U32) -> None:
-    """Twin of insert_edges.wgsl: the lowest half-edge at every place."""
+def insert_edges(
+    parameters: NDArray[Any], triangles: U32, mates: U32, edge_table: U32, choices: U32
+) -> None:
+    """Twin of insert_edges.wgsl: the lowest half-edge at every place; `choices` say who has none
+    to make."""
     half_edge, place = _open_edges(parameters, triangles, mates)
     np.minimum.at(edge_table, place, half_edge.astype(np.uint32))
+    count = int(parameters["count"][0])
+    without = mates[:count] != NONE
+    choices[: 2 * count] = np.repeat(np.where(without, np.uint32(NONE), np.uint32(0)), 2)
 
 
 def choose_far(
@@ -57,7 +63,8 @@ def choose_far(
     edge_table: U32,
     choices: U32,
 ) -> None:
-    """Twin of choose_far.wgsl: own and target half-edge of every triangle."""
+    """Twin of choose_far.wgsl: own and target half-edge of every triangle. Who found none in an
+    earlier round of the pass finds none now."""
     count = int(parameters["count"][0])
     half_edge, place = _open_edges(parameters, triangles, mates)
     other = edge_table[place ^ np.uint32(1)].astype(np.int64)

@@ -255,7 +255,7 @@ def pair_on_cpu(
         for number in range(PASSES):
             parameters = pair_parameters(count, leaf, capacity, number)
             clear_edges(parameters, table)
-            insert_edges(parameters, words, mates, table)
+            insert_edges(parameters, words, mates, table, choices)
             for _ in range(FAR_ROUNDS):
                 choose_far(parameters, words, ids, boxes, mates, table, choices)
                 settle_far(parameters, choices, mates, starts)

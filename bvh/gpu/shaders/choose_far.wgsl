@@ -21,6 +21,8 @@ fn main(
 ) {
     let lanes = groups.x * groups.y * 256u;
     for (var t = flat_index(group, groups, lane); t < parameters.count; t += lanes) {
+        // Who had no candidate in a round before this one has none now.
+        if (choices[t].x == NONE) { continue; }
         var choice = vec2u(NONE);
         if (mates[t] == NONE) {
             var hash: array<u32, 3>;

@@ -9,6 +9,7 @@
 @group(0) @binding(1) var<storage, read> triangles: array<u32>;
 @group(0) @binding(2) var<storage, read> mates: array<u32>;
 @group(0) @binding(3) var<storage, read_write> edge_table: array<atomic<u32>>;
+@group(0) @binding(4) var<storage, read_write> choices: array<vec2u>;
 
 fn vertex(triangle: u32, corner: u32) -> vec3u {
     let at = 9u * triangle + 3u * corner;
@@ -23,7 +24,9 @@ fn main(
 ) {
     let lanes = groups.x * groups.y * 256u;
     for (var t = flat_index(group, groups, lane); t < parameters.count; t += lanes) {
-        if (mates[t] != NONE) { continue; }
+        let open = mates[t] == NONE;
+        choices[t] = select(vec2u(NONE), vec2u(0u), open);
+        if (!open) { continue; }
         var hash: array<u32, 3>;
         for (var c = 0u; c < 3u; c += 1u) { hash[c] = hash_vertex(vertex(t, c)); }
         for (var c = 0u; c < 3u; c += 1u) {

@@ -114,7 +114,7 @@ def test_stages_equal_their_twins(
     for number in range(PASSES if leaf > 1 else 0):
         arrays["parameters"] = pair_parameters(count, leaf, count, number)
         _same(device, stages["clear_edges"], arrays, 2, "edge_table")
-        _same(device, stages["insert_edges"], arrays, 2, "edge_table")
+        _same(device, stages["insert_edges"], arrays, 2, "edge_table choices")
         for _ in range(ROUNDS):
             _same(device, stages["choose_far"], arrays, 2, "choices")
             _same(device, stages["settle_far"], arrays, 2, "mates starts")
