@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 
 from benchmarks.record import make_context, write_record
 from bvh.build import Blas, BuildOptions, build_blas
-from bvh.gpu.refit import GpuRefit
+from bvh.gpu.refit_cost import GpuRefitCost
 from bvh.gpu.trace_rays import GpuTrace, RayTracer, Variant
 from bvh.header import unpack_header
 from bvh.rays import MISS_ID, make_rays
 from bvh.rebuild_policy import PolicyOptions, RebuildTracker
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
-from bvh.tree import half_area
 from bvh.validate import validate
 from engine.gpu.device import Device, open_device
 from engine.scene.scene import Scene
@@ -53,15 +52,6 @@ def only_deforming(scene: Scene) -> Scene:
     same = {i: i for i in range(len(scene.meshes))}
     instances = tuple(scene.instances[i] for i in kept)
     return replace(scene, instances=instances, animation=scene.animation.renumbered(same, kept))
-
-
-def refit_sah(device: Device, refit: GpuRefit) -> float:
-    """SAH of a refitted tree from the exact boxes that the refit left behind."""
-    plan = refit.plan
-    count = plan.blocks + plan.nodes
-    boxes = device.read(refit.resources["boxes"], np.float32, count=6 * count)
-    area = half_area(np.asarray(boxes).reshape(-1, 2, 3))
-    return float(area.sum() / area[-1])
 
 
 def around(rng: np.random.Generator, bounds: F32, count: int) -> NDArray[Any]:
@@ -88,6 +78,7 @@ class Drift:
         # The largest one: Fox and figure have one each.
         blases = deforming_blases(self.prepared)
         self.number = max(blases, key=lambda i: self.prepared.bvh.blas_stats[i].triangles)
+        self.cost = GpuRefitCost(self.moving.refits[self.number])
         triangles = blases[self.number]
         counts = [len(part) for part in triangles]
         self.flat = np.concatenate(triangles)
@@ -110,6 +101,7 @@ class Drift:
         encoder = self.device.wgpu.create_command_encoder(label="drift")
         scope = encoder.begin_compute_pass(label="drift")
         self.moving.encode(scope, self.gpu.buffers)
+        self.cost.encode(scope)
         scope.end()
         self.device.wgpu.queue.submit([encoder.finish()])
         old = self.prepared.bvh.blas_words(self.number)
@@ -144,7 +136,7 @@ class Drift:
             "ties": int((found & ~same).sum()),
             "faults": faults,
             "failed_traces": len(moved.failures) + len(built.failures),
-            "sah_refit": refit_sah(self.device, self.moving.refits[self.number]),
+            "sah_refit": self.cost.read(),
             "sah_rebuild": fresh.stats.sah,
             "nodes_refit": float(moved.nodes.mean()),
             "nodes_rebuild": float(built.nodes.mean()),

@@ -221,6 +221,11 @@ class GpuRefit:
         ]
         self.place(base_bytes)
 
+    @property
+    def parameters(self) -> Any:
+        """The record of the first dispatch, which says how much there is."""
+        return self._parameters[0]
+
     def place(self, base_bytes: int) -> None:
         """Where the container starts in its buffer from now on."""
         if base_bytes % BASE_ALIGN_BYTES or base_bytes < 0:

@@ -25,8 +25,8 @@ REFIT_PARAMETERS = Struct(
     Field("heights", "u32"),
     Field("own_first", "u32"),  # first box that the one workgroup keeps; none: NO_CHILD
     Field("vertex_first", "u32"),  # word of vertex 0's position
-    Field("pad_0", "u32"),
-    Field("pad_1", "u32"),
+    Field("zero", "u32"),  # 0, unknown to the compiler
+    Field("pad", "u32"),
 )
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from bvh import oracle
 from bvh.build import Blas, BuildOptions, build_blas
-from bvh.gpu.refit import GpuRefit, refit
+from bvh.gpu.refit import GpuRefit, make_parameters, refit
+from bvh.gpu.refit_cost import GROUPS, GpuRefitCost, refit_cost
 from bvh.gpu.refit_plan import RefitPlan, block_vertices, make_plan
 from bvh.gpu.refit_records import NO_VERTEX, TOP_NODES
 from bvh.header import unpack_header
@@ -253,3 +254,44 @@ def test_bad_arguments(device: Any, rng: Any) -> None:
         block_vertices(blas.words, [triangles[:10]])
     with pytest.raises(ValueError, match="256"):
         GpuRefit(device, plan, base_bytes=64)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 3000])
+def test_cost_is_the_sah_of_exact_boxes(device: Any, rng: Any, count: int) -> None:
+    positions, triangles = _sheet(rng, count)
+    blas = _build(positions, triangles, nodes="fp16")
+    plan = _plan(blas, triangles)
+    stage = GpuRefit(device, plan)
+    cost = GpuRefitCost(stage)
+    buffers = {"words": device.upload("words", blas.words)}
+    for scale in (1.0, 1e3):
+        buffers["positions"] = device.upload("positions", positions * np.float32(scale))
+        encoder = device.wgpu.create_command_encoder()
+        scope = encoder.begin_compute_pass()
+        stage.encode(scope, buffers)
+        cost.encode(scope)
+        scope.end()
+        device.wgpu.queue.submit([encoder.finish()])
+        assert cost.read() == pytest.approx(blas.stats.sah, rel=1e-5)
+        if count:
+            areas = device.read(cost.areas, np.float32, count=GROUPS + 1)
+            twin = np.zeros(GROUPS + 1, np.float32)
+            boxes = device.read(stage.resources["boxes"], np.float32)
+            refit_cost(make_parameters(plan, 0, 3)[0], boxes[: len(boxes) // 6 * 6], twin)
+            assert (areas == twin).all()
+
+
+def test_cost_of_a_flat_tree(device: Any, rng: Any) -> None:
+    positions, triangles = _sheet(rng, 40)
+    blas = _build(positions, triangles)
+    plan = _plan(blas, triangles)
+    stage = GpuRefit(device, plan)
+    cost = GpuRefitCost(stage)
+    encoder = device.wgpu.create_command_encoder()
+    scope = encoder.begin_compute_pass()
+    positions = device.upload("positions", 0 * positions)
+    stage.encode(scope, {"words": device.upload("words", blas.words), "positions": positions})
+    cost.encode(scope)
+    scope.end()
+    device.wgpu.queue.submit([encoder.finish()])
+    assert cost.read() == plan.blocks + plan.nodes
