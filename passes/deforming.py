@@ -7,6 +7,7 @@ table to `encode`, and build it anew from there in the same pass (`bvh.gpu.tlas`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_plan import block_vertices, make_plan
 from bvh.gpu.refit_table import GpuRefitTable
 from bvh.header import unpack_header
+from bvh.tlas import BvhInstance
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.scene.animation import Clip
@@ -60,6 +62,29 @@ def vertex_triangles(prepared: PreparedScene, meshes: Sequence[int]) -> list[U32
     """[m, 3] triangles of each mesh as indices of vertex records."""
     firsts = first_vertices(prepared)
     return [prepared.scene.meshes[i].triangles + np.uint32(firsts[i]) for i in meshes]
+
+
+def moved_instances(prepared: PreparedScene, clip: Clip, time: float) -> list[BvhInstance]:
+    """The TLAS's instances at `time`: those whose node the clip moves, moved; the others, and what
+    is skinned, as they are. An instance that stands flattened in the file stays, too."""
+    animation = prepared.scene.animation
+    if animation is None:
+        return list(prepared.bvh.instances)
+    rest, worlds = animation.worlds(), animation.worlds(clip, time)
+    moving = set(animation.moving_instances(clip))
+    placed = []
+    for item in prepared.bvh.instances:
+        first = prepared.scene.instances[item.first_object]
+        node = animation.instance_nodes[item.first_object]
+        rigid = item.first_object in moving and first.lifetime == "rigid"
+        if rigid and np.linalg.det(rest[node][:3, :3]) != 0:
+            # From the file's place to the new one; recentring stays inside.
+            step = worlds[node] @ np.linalg.inv(rest[node])
+            transform = step @ item.transform
+            transform[3] = [0.0, 0.0, 0.0, 1.0]  # an inverse may be off by a rounding
+            item = replace(item, transform=transform)
+        placed.append(item)
+    return placed
 
 
 def deforming_blases(prepared: PreparedScene) -> dict[int, list[U32]]:

@@ -6,6 +6,7 @@ transforms, skins and area-light extras are dropped (its uvs are flipped and its
 64 bits besides). Tests hold the counts and world boxes equal to trimesh's.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,11 @@ class _Importer:
         for extension in unsupported_extensions(self.data.document.extensionsUsed):
             if not extension.startswith("KHR_materials_"):  # those are counted by material
                 self._note(f"{extension} is not supported")
+        animation = read_animation(self.data, self.skinned, self.instance_nodes)
+        for clip in animation.clips if animation else ():
+            for i in animation.moving_instances(clip) if animation else ():
+                if self.instances[i].lifetime == "static":
+                    self.instances[i] = replace(self.instances[i], lifetime="rigid")
         notes = [k if n == 1 else f"{k} ({n} times)" for k, n in self.notes.items()]
         return Parts(
             meshes=tuple(self.meshes),
@@ -93,7 +99,7 @@ class _Importer:
             light=lights[0] if lights else None,
             environment=read_environment(self.data),
             notes=(*notes, *self.materials.notes()),
-            animation=read_animation(self.data, self.skinned, self.instance_nodes),
+            animation=animation,
         )
 
     # meshes

@@ -21,7 +21,7 @@ LIFETIMES = ("static", "deforming", "rigid")
 class Instance:
     """One placed mesh. `transform` [4, 4] is object-to-world; `mask` 8 bits that a ray's mask is
     ANDed with; `lifetime` is "static", "deforming" when vertices move (a skinned mesh), or "rigid"
-    when only the transform does."""
+    when only the transform does (a clip moves its node)."""
 
     name: str
     mesh: int

@@ -22,7 +22,7 @@ from engine.scene.load import load_scene
 from engine.scene.records import VERTEX
 from engine.scene.scene import Scene
 from engine.scene.skinning import skin
-from passes.deforming import DeformingObjects, deforming_blases
+from passes.deforming import DeformingObjects, deforming_blases, moved_instances
 from passes.gpu_scene import GpuScene
 from passes.prepare import prepare
 from treeline.scenes import load
@@ -209,3 +209,32 @@ def test_only_what_does_not_deform_is_cached(fox: Scene, shared_scenes: Any, tmp
     assert cache.counts.hits == cache.counts.misses == len(first.bvh.blas_bases) > 0
     assert (first.bvh.words == again.bvh.words).all()
     assert (first.bvh.words == prepare(truck, options).bvh.words).all()
+
+
+@pytest.mark.parametrize("nodes", ["auto", "fp32"])  # recentred or not
+def test_wheels_of_the_truck_turn(shared_scenes: Any, nodes: str) -> None:
+    truck = load_scene(shared_scenes / "CesiumMilkTruck.glb")
+    prepared = prepare(truck, BuildOptions(builder="lbvh", reinsertion=0, nodes=nodes))
+    animation = prepared.scene.animation
+    assert animation is not None
+    clip = animation.clip()
+    worlds = animation.worlds(clip, 0.4 * clip.duration)
+    moved = moved_instances(prepared, clip, 0.4 * clip.duration)
+    turned = 0
+    for now, then in zip(moved, prepared.bvh.instances, strict=True):
+        first = prepared.scene.instances[now.first_object]
+        if first.lifetime != "rigid":
+            assert now == then
+            continue
+        turned += 1
+        loaded = next(x for x in truck.instances if x.name == first.name)
+        points = truck.meshes[loaded.mesh].positions
+        world = worlds[animation.instance_nodes[now.first_object]]
+        recentred = prepared.scene.meshes[first.mesh].positions
+        np.testing.assert_allclose(
+            recentred @ now.transform[:3, :3].T + now.transform[:3, 3],
+            points @ world[:3, :3].T + world[:3, 3],
+            atol=1e-5,
+        )
+        assert np.abs(now.transform - then.transform).max() > 1e-3
+    assert turned == 2

@@ -112,6 +112,7 @@ def test_wheels_turn_and_the_truck_stays(shared_scenes: Any) -> None:
     clip = animation.clip()
     moving = animation.moving_instances(clip)
     assert [scene.instances[i].name for i in moving] == ["Wheels", "Wheels#2"]
+    assert [i for i, x in enumerate(scene.instances) if x.lifetime == "rigid"] == list(moving)
     worlds = animation.worlds(clip, 0.4 * clip.duration)
     for i, instance in enumerate(scene.instances):
         now = worlds[animation.instance_nodes[i]]
