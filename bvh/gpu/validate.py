@@ -7,7 +7,7 @@ encloses its triangles. Tallies compared with the header tell whether nodes are 
 `bvh.validate` says more of each fault; this one keeps up with a builder that runs hundreds of
 times.
 
-Of triangle blocks it knows those of one and two triangles. The header's depth is not checked.
+What a fan's table says is checked where blocks look it up. The header's depth is not checked.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.decode import node_boxes
-from bvh.header import HEADER, KIND_BLAS, MAGIC, Header, unpack_header
+from bvh.fan_blocks import fan_table_units
+from bvh.header import (
+    FAN_VERSION,
+    HEADER,
+    KIND_BLAS,
+    MAGIC,
+    VERSION,
+    Header,
+    unpack_header,
+)
 from bvh.layout import (
     BOX_WIDTH,
+    FAN_GROUP_LEAVES,
+    FAN_GROUP_WORDS,
+    FAN_ROW_WORDS,
     HEADER_BYTES,
     INVALID_POINTER,
     NODE_BOX_FP16,
     NODE_BOX_FP32,
     NODE_TRIANGLE_1,
+    NODE_TRIANGLE_2,
+    NODE_TRIANGLE_3,
     ROOT_POINTER,
     TRIANGLE_PRIMITIVE_0_WORD,
     UNIT_BYTES,
@@ -52,6 +66,10 @@ CHECK_PARAMETERS = Struct(
     Field("units", "u32"),  # of the container
     Field("leaf_unit", "u32"),
     Field("most_uses", "u32"),  # blocks that may hold one primitive: 1 but for spatial splits
+    Field("fan_unit", "u32"),  # where the table of fans starts, 0 without fans
+    Field("pad_0", "u32"),
+    Field("pad_1", "u32"),
+    Field("pad_2", "u32"),
 )
 
 
@@ -97,7 +115,8 @@ def judge(findings: U32, header: Header) -> list[Finding]:
             found.append(Finding(f"{name}, {said} in the header", got, -1))
     if ROOT_UNIT + 2 * fp32 + fp16 != header.leaf_unit:
         found.append(Finding("units of nodes", 2 * fp32 + fp16, -1))
-    if header.leaf_unit + blocks != header.size_units:
+    table = fan_table_units(blocks, header.fan_count)
+    if header.leaf_unit + blocks + table != header.size_units:
         found.append(Finding("units of blocks", blocks, -1))
     return found
 
@@ -112,6 +131,12 @@ def check_header(words: U32, capacity_units: int) -> list[Finding]:
         and raw["root_pointer"] == ROOT_POINTER
         and ROOT_UNIT + 2 <= raw["leaf_unit"] <= raw["size_units"] <= capacity_units
     )
+    if raw["version"] != VERSION:
+        behind = int(raw["leaf_unit"]) + int(raw["leaf_count"])
+        good = good and raw["version"] == FAN_VERSION and raw["fan_count"] > 0
+        good = good and raw["fan_unit"] == behind < raw["size_units"]
+    else:
+        good = good and raw["fan_unit"] == 0
     return [] if good else [Finding("header", 1, 0)]
 
 
@@ -132,6 +157,9 @@ def check_units(
 
     unit = np.arange(3, count)
     unit = unit[links[3:] != INVALID_POINTER]
+    end = int(p["fan_unit"]) or count
+    fault("link", unit[unit >= end])
+    unit = unit[unit < end]
     parent, parent_kind = links[unit] >> 3, links[unit] & 7
     sound = np.isin(parent_kind, BOXES) & (parent >= ROOT_UNIT) & (parent < unit)
     fault("link", unit[~sound])
@@ -151,6 +179,7 @@ def check_units(
     half = node_kind == NODE_BOX_FP16
     findings[FIRST_TALLY] += (~half).sum()
     findings[FIRST_TALLY + 1] += half.sum()
+    last_kind = NODE_TRIANGLE_3 if p["fan_unit"] else NODE_TRIANGLE_1
     full = node[~half]
     fault("overlap", full[links[np.minimum(full + 1, count - 1)] != INVALID_POINTER])
     for s in range(BOX_WIDTH):
@@ -158,17 +187,18 @@ def check_units(
         rows = np.flatnonzero(pointer != INVALID_POINTER)
         child, child_kind = pointer[rows] >> 3, pointer[rows] & 7
         to_box = np.isin(child_kind, BOXES)
-        good = (child > node[rows]) & (child < count) & ((child < int(p["leaf_unit"])) == to_box)
-        good &= to_box | (child_kind <= NODE_TRIANGLE_1)
+        good = (child > node[rows]) & (child < end) & ((child < int(p["leaf_unit"])) == to_box)
+        good &= to_box | (child_kind <= last_kind)
         fault("pointer", node[rows[~good]])
         rows, child = rows[good], child[good]
         fault("link", child[links[child] != (node[rows] << 3 | node_kind[rows])])
 
-    is_block = kind <= NODE_TRIANGLE_1
+    is_block = kind <= last_kind
     block, block_kind = unit[is_block], kind[is_block]
     findings[FIRST_TALLY + 2] += len(block)
-    corners = units[block, :12].view(np.float32).reshape(-1, 4, 3)
+    corners = np.ascontiguousarray(units[block, :15]).view(np.float32).reshape(-1, 5, 3)
     corners[block_kind == 0, 3] = corners[block_kind == 0, 2]
+    corners[block_kind < 2, 4] = corners[block_kind < 2, 2]
     numbers = ~np.isnan(corners).any(axis=(1, 2))
     fault("box", block[~numbers])
     own = np.stack([corners.min(axis=1), corners.max(axis=1)], axis=1)
@@ -185,11 +215,16 @@ def check_units(
         _, boxes = node_boxes(units, parent, links[walk] & 7 == NODE_BOX_FP16)
         fault("box", parent[~_encloses(boxes[np.arange(len(walk)), slot_at[walk]], box)])
         walk = parent
+    ids, listed = _read_ids(units, block, int(p["fan_unit"]), int(p["leaf_unit"]))
+    odd = listed != (block_kind >= NODE_TRIANGLE_2)
+    odd |= (block_kind == NODE_TRIANGLE_2) & listed & (ids[:, 3] != INVALID_POINTER)
+    fault("primitive", block[odd])
     late = 0
-    for k in (0, 1):
+    for k in range(4):
         rows = block[block_kind >= k]
         findings[FIRST_TALLY + 3] += len(rows)
-        primitive = units[rows, TRIANGLE_PRIMITIVE_0_WORD + k].astype(np.int64)
+        held = (block_kind >= k) & ~odd
+        rows, primitive = block[held], ids[held, k]
         known = primitive < len(uses)
         fault("primitive", rows[~known])
         before = np.maximum(uses.astype(np.int64) - int(p["most_uses"]), 0).sum()
@@ -198,6 +233,24 @@ def check_units(
     # How many uses come too late does not depend on the order of lanes; which unit does, so the
     # twin names none.
     findings[2 * FAULTS.index("primitive")] += late
+
+
+def _read_ids(units: U32, block: I64, fan_unit: int, leaf_unit: int) -> tuple[I64, Any]:
+    """(primitive ids [n, 4], whether the table has them) of blocks; 0 for what no word says."""
+    ids = np.zeros((len(block), 4), np.int64)
+    ids[:, :2] = units[block, TRIANGLE_PRIMITIVE_0_WORD : TRIANGLE_PRIMITIVE_0_WORD + 2]
+    listed = np.zeros(len(block), np.bool_)
+    if not fan_unit:
+        return ids, listed
+    table = units[fan_unit:].reshape(-1).astype(np.int64)
+    entry = (block - leaf_unit) // FAN_GROUP_LEAVES * FAN_GROUP_WORDS
+    bit = np.int64(1) << (block - leaf_unit) % FAN_GROUP_LEAVES
+    inside = entry + 1 < len(table)
+    entry = np.where(inside, entry, 0)
+    row = (table[entry + 1] + np.bitwise_count(table[entry] & (bit - 1))) * FAN_ROW_WORDS
+    listed = inside & (table[entry] & bit != 0) & (row < len(table))
+    ids[listed] = table[row[listed, None] + np.arange(FAN_ROW_WORDS)]
+    return ids, listed
 
 
 def _encloses(outer: NDArray[np.float32], inner: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -234,6 +287,7 @@ class GpuValidate:
         record["units"] = header.size_units
         record["leaf_unit"] = header.leaf_unit
         record["most_uses"] = self.most_uses
+        record["fan_unit"] = header.fan_unit
         device.write(self.parameters, record)
         device.write(self.findings, empty_findings())
         encoder = device.wgpu.create_command_encoder(label="validate")

@@ -68,6 +68,31 @@ fn is_box(kind: u32) -> bool {
     return kind == NODE_BOX_FP16 || kind == NODE_BOX_FP32;
 }
 
+fn last_kind() -> u32 {
+    return select(NODE_TRIANGLE_1, NODE_TRIANGLE_3, parameters.fan_unit != 0u);
+}
+
+// Behind the last leaf.
+fn leaf_end() -> u32 {
+    return select(parameters.units, parameters.fan_unit, parameters.fan_unit != 0u);
+}
+
+// First word of a block's row of ids, 0 where the table has none.
+fn fan_row(block: u32) -> u32 {
+    if (parameters.fan_unit == 0u) { return 0u; }
+    let table = parameters.fan_unit * UNIT_WORDS;
+    let size = parameters.units * UNIT_WORDS - table;
+    let leaf = block - parameters.leaf_unit;
+    let entry = leaf / FAN_GROUP_LEAVES * FAN_GROUP_WORDS;
+    if (entry + 1u >= size) { return 0u; }
+    let mask = word(table + entry);
+    let first = word(table + entry + 1u);
+    let bit = 1u << (leaf % FAN_GROUP_LEAVES);
+    if ((mask & bit) == 0u || first >= size / FAN_ROW_WORDS) { return 0u; }
+    let row = first + countOneBits(mask & (bit - 1u));
+    return select(0u, table + row * FAN_ROW_WORDS, row < size / FAN_ROW_WORDS);
+}
+
 fn check_children(unit: u32, kind: u32) {
     let half = kind == NODE_BOX_FP16;
     tally(select(0u, 1u, half), 1u);
@@ -78,9 +103,9 @@ fn check_children(unit: u32, kind: u32) {
         let child = pointer >> 3u;
         let child_kind = pointer & 7u;
         // A node lies before all below it: no cycles.
-        let placed = child > unit && child < parameters.units;
+        let placed = child > unit && child < leaf_end();
         if (!placed || (child < parameters.leaf_unit) != is_box(child_kind) ||
-            (!is_box(child_kind) && child_kind > NODE_TRIANGLE_1)) {
+            (!is_box(child_kind) && child_kind > last_kind())) {
             fault(FAULT_POINTER, unit);
         } else if (link(child) != (unit << 3u | kind)) {
             fault(FAULT_LINK, child);
@@ -114,7 +139,7 @@ fn check_block(block: u32, kind: u32) {
     tally(2u, 1u);
     var own = Bounds(vertex(block, 0u), vertex(block, 0u));
     var numbers = is_number(own.low);
-    for (var slot = 1u; slot < 3u + kind; slot += 1u) {
+    for (var slot = 1u; slot < min(3u + kind, 5u); slot += 1u) {
         numbers = numbers && is_number(vertex(block, slot));
         own.low = min(own.low, vertex(block, slot));
         own.high = max(own.high, vertex(block, slot));
@@ -133,9 +158,15 @@ fn check_block(block: u32, kind: u32) {
         }
         unit = parent;
     }
+    let row = fan_row(block);
+    let is_fan = kind >= NODE_TRIANGLE_2;
+    var odd = (row != 0u) != is_fan;
+    if (kind == NODE_TRIANGLE_2 && row != 0u) { odd = odd || word(row + 3u) != INVALID_POINTER; }
+    if (odd) { fault(FAULT_PRIMITIVE, block); }
     for (var k = 0u; k <= kind; k += 1u) {
         tally(3u, 1u);
-        let primitive = word(block * UNIT_WORDS + TRIANGLE_PRIMITIVE_0_WORD + k);
+        if (odd) { continue; }
+        let primitive = word(select(block * UNIT_WORDS + TRIANGLE_PRIMITIVE_0_WORD, row, is_fan) + k);
         if (primitive >= arrayLength(&uses)) {
             fault(FAULT_PRIMITIVE, block);
         } else if (atomicAdd(&uses[primitive], 1u) >= parameters.most_uses) {
@@ -156,6 +187,10 @@ fn main(
             continue;
         }
         if (link(unit) == INVALID_POINTER) { continue; } // the tallies say whether too many are
+        if (unit >= leaf_end()) {
+            fault(FAULT_LINK, unit);
+            continue;
+        }
         if (!link_is_sound(unit)) {
             fault(FAULT_LINK, unit);
             continue;
@@ -166,7 +201,7 @@ fn main(
             fault(FAULT_LINK, unit);
         } else if (is_box(kind)) {
             check_children(unit, kind);
-        } else if (kind <= NODE_TRIANGLE_1) { // else its parent reports the pointer
+        } else if (kind <= last_kind()) { // else its parent reports the pointer
             check_block(unit, kind);
         }
     }

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import trimesh
 
 from bvh.build import Blas, BuildOptions, build_blas
 from bvh.gpu.validate import (
@@ -41,7 +42,7 @@ def _twin(words: Any, links: Any) -> list[str]:
     header = unpack_header(words)
     record = np.zeros(1, CHECK_PARAMETERS.dtype)
     record["units"], record["leaf_unit"] = header.size_units, header.leaf_unit
-    record["most_uses"] = 1
+    record["most_uses"], record["fan_unit"] = 1, header.fan_unit
     findings = empty_findings()
     # The buffer of uses is padded to 16 bytes, which the shader sees.
     check_units(record, words, links, np.zeros(-(-COUNT // 4) * 4, np.uint32), findings)
@@ -154,6 +155,53 @@ def test_random_damage_is_found_alike(device: Any, validator: Any, rng: Any) -> 
             at = int(rng.integers(32, len(words) // 2))
             words[at] = rng.choice([0, 0x15, INVALID_POINTER, words[at] ^ 8, 0x7FC00000])
             links[int(rng.integers(2, len(links)))] = rng.choice([0x15, INVALID_POINTER, 0x1C])
+        _check(device, validator, words, links)
+
+
+@pytest.fixture(scope="module")
+def fans() -> Blas:
+    ball = trimesh.creation.icosphere(subdivisions=2).triangles.astype(np.float32)
+    zeros, indices = np.zeros(len(ball), np.uint32), np.arange(len(ball), dtype=np.uint32)
+    options = BuildOptions(leaf=4, reinsertion=0)
+    return build_blas(ball, zeros, indices, np.ones(1, np.bool_), options)
+
+
+def test_fans(device: Any, fans: Blas, rng: Any) -> None:
+    validator = GpuValidate(device, COUNT)
+    header = unpack_header(fans.words)
+    assert header.fan_count > 50 and header.primitive_count < COUNT
+    assert _check(device, validator, fans.words, fans.parents) == []
+    table = 16 * header.fan_unit
+    leaf = 16 * header.leaf_unit
+    first = int(fans.words[table + 1]) * 4 + table
+    fan = leaf + 16 * int(np.log2(int(fans.words[table]) & -int(fans.words[table])))
+    damages = (
+        ("primitive", table, fans.words[table] ^ 1),  # a fan that is none, or the other way
+        ("primitive", table + 1, 0xFFFFFF),
+        ("primitive", first, fans.words[first + 4]),
+        ("primitive", first + 1, 10**6),
+        ("primitive", first + 3, 1),
+        ("box", fan + 13, np.float32(1e6).view(np.uint32)),
+        ("header", 18, header.fan_unit + 1),
+        ("header", 1, 1),
+    )
+    for kind, at, value in damages:
+        words = fans.words.copy()
+        words[at] = value
+        if kind == "header":
+            assert check_header(words, len(words) // 16)
+            continue
+        found = _check(device, validator, words, fans.parents)
+        assert any(text.startswith(kind) for text in found), (at, found)
+    links = fans.parents.copy()
+    links[header.fan_unit] = 0x15
+    assert any(t.startswith("link") for t in _check(device, validator, fans.words, links))
+    for _ in range(40):
+        words, links = fans.words.copy(), fans.parents.copy()
+        for _ in range(3):
+            words[int(rng.integers(table, len(words)))] = rng.integers(1 << 32)
+            at = int(rng.integers(32, table // 2))
+            words[at] = rng.choice([0, 0x15, INVALID_POINTER, words[at] ^ 1, words[at] ^ 8])
         _check(device, validator, words, links)
 
 
