@@ -19,10 +19,9 @@ from bvh.encode import encode, make_image, pack_blocks
 from bvh.fan_blocks import fan_table_units, make_fans, pack_fans
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.collapse_twins import collapse_by_twins
-from bvh.gpu.encode import host_blocks
 from bvh.gpu.fan_encode import host_fans
 from bvh.gpu.fan_near import fans_on_cpu
-from bvh.gpu.pair_records import triangle_ids
+from bvh.gpu.pair_records import host_blocks, triangle_ids
 from bvh.gpu.pairing import pair_on_cpu
 from bvh.header import KIND_BLAS
 from bvh.layout import NODE_TRIANGLE_1, NODE_TRIANGLE_2, UNIT_BYTES

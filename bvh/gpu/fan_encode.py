@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from bvh.fan_blocks import fan_rows_start, pack_fan_table, pack_fans
 from bvh.fans import Fans
 from bvh.gpu.build_records import group_count, sweep_groups
-from bvh.gpu.encode import TWINS as ENCODE_TWINS
-from bvh.gpu.encode import GpuEncode, link_nodes
+from bvh.gpu.encode import GpuEncode
+from bvh.gpu.encode_stages import TWINS as ENCODE_TWINS
+from bvh.gpu.encode_stages import link_nodes
 from bvh.gpu.pair_records import CORNER_SHIFT, NONE
 from bvh.layout import (
     FAN_ROW_WORDS,

@@ -84,5 +84,6 @@ def choose_far(
 def settle_far(parameters: NDArray[Any], choices: U32, mates: U32, starts: U32) -> None:
     """Twin of settle_far.wgsl: mutual choices become mates."""
     count = int(parameters["count"][0])
-    settle(*choices[: 2 * count].reshape(count, 2).T, mates[:count])
+    own, target = choices[: 2 * count].reshape(count, 2).T
+    settle(own, target, mates[:count])
     starts[:count] = mark_starts(mates[:count])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.layout import GEOMETRY_INDEX_MASK, GEOMETRY_OPAQUE
-from bvh.pairing import WORST_RATIO
+from bvh.pairing import WORST_RATIO, Blocks
 from engine.gpu.structs import Field, Struct
 
 U32 = NDArray[np.uint32]
@@ -40,6 +40,20 @@ def triangle_ids(geometry: U32, primitive: U32, opaque: NDArray[np.bool_]) -> U3
     word = geometry & np.uint32(GEOMETRY_INDEX_MASK)
     word = word | np.where(opaque[geometry], np.uint32(GEOMETRY_OPAQUE), np.uint32(0))
     return np.stack([word, primitive], axis=1).astype(np.uint32)
+
+
+def host_blocks(blocks: U32) -> Blocks:
+    """Blocks `[n, 2]` as GpuPairing leaves them in the host's form."""
+    second = blocks[:, 1].astype(np.int64)
+    single = second == NONE
+    first = blocks[:, 0].astype(np.int64)
+    mask = (1 << CORNER_SHIFT) - 1
+    return Blocks(
+        (first & mask).astype(np.int32),
+        np.where(single, -1, second & mask).astype(np.int32),
+        (first >> CORNER_SHIFT).astype(np.int32),
+        np.where(single, 0, second >> CORNER_SHIFT).astype(np.int32),
+    )
 
 
 def wgsl() -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bvh.encode import pack_blocks
 from bvh.gpu.cluster_records import HALF
-from bvh.gpu.encode import host_blocks
+from bvh.gpu.pair_records import host_blocks
 from bvh.layout import (
     GEOMETRY_INDEX_MASK,
     GEOMETRY_OPAQUE,

@@ -8,9 +8,9 @@ import pytest
 from bvh.builders.lbvh import LbvhConfig, build
 from bvh.encode import encode, make_image, pack_blocks
 from bvh.gpu.build_records import group_count
-from bvh.gpu.encode import GpuEncode, encode_parameters, host_blocks, most_units
+from bvh.gpu.encode import GpuEncode, encode_parameters, most_units
 from bvh.gpu.encode_records import ENCODE_SUMMARY
-from bvh.gpu.pair_records import triangle_ids
+from bvh.gpu.pair_records import host_blocks, triangle_ids
 from bvh.gpu.pairing import pair_on_cpu
 from bvh.header import KIND_BLAS
 from bvh.layout import round_half_outward
