@@ -7,6 +7,10 @@ encloses its triangles. Tallies compared with the header tell whether nodes are 
 `bvh.validate` says more of each fault; this one keeps up with a builder that runs hundreds of
 times.
 
+Where spatial splits repeat blocks (`most_uses` above 1) a block's boxes need not enclose it: that
+they all have something in common with it is asked, and triangles are counted once. That the boxes
+of a triangle's blocks together cover it only `bvh.validate` knows.
+
 What a fan's table says is checked where blocks look it up. The header's depth is not checked.
 """
 
@@ -213,7 +217,15 @@ def check_units(
         walk, box = walk[on], box[on]
         parent = links[walk] >> 3
         _, boxes = node_boxes(units, parent, links[walk] & 7 == NODE_BOX_FP16)
-        fault("box", parent[~_encloses(boxes[np.arange(len(walk)), slot_at[walk]], box)])
+        around = boxes[np.arange(len(walk)), slot_at[walk]]
+        if p["most_uses"] == 1:
+            fault("box", parent[~_encloses(around, box)])
+        else:
+            low = np.maximum(box[:, 0], around[:, 0])
+            box = np.stack([low, np.minimum(box[:, 1], around[:, 1])], axis=1)
+            met = (box[:, 0] <= box[:, 1]).all(axis=1)
+            fault("box", parent[~met])
+            box, parent = box[met], parent[met]
         walk = parent
     ids, listed = _read_ids(units, block, int(p["fan_unit"]), int(p["leaf_unit"]))
     odd = listed != (block_kind >= NODE_TRIANGLE_2)
@@ -222,12 +234,15 @@ def check_units(
     late = 0
     for k in range(4):
         rows = block[block_kind >= k]
-        findings[FIRST_TALLY + 3] += len(rows)
+        single = p["most_uses"] == 1
+        findings[FIRST_TALLY + 3] += len(rows) if single else (odd & (block_kind >= k)).sum()
         held = (block_kind >= k) & ~odd
         rows, primitive = block[held], ids[held, k]
         known = primitive < len(uses)
         fault("primitive", rows[~known])
         before = np.maximum(uses.astype(np.int64) - int(p["most_uses"]), 0).sum()
+        fresh = np.unique(primitive[known])
+        findings[FIRST_TALLY + 3] += 0 if single else (uses[fresh] == 0).sum()
         np.add.at(uses, primitive[known], 1)
         late += int(np.maximum(uses.astype(np.int64) - int(p["most_uses"]), 0).sum() - before)
     # How many uses come too late does not depend on the order of lanes; which unit does, so the

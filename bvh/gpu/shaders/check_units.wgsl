@@ -134,7 +134,8 @@ fn link_is_sound(unit: u32) -> bool {
     return above != INVALID_POINTER && is_box(above & 7u) && parent >= 2u && parent < unit;
 }
 
-// Every box on the way to the root, and the header's, encloses the block's triangles.
+// Every box on the way to the root, and the header's, encloses the block's triangles; where blocks
+// may be repeated, all boxes on the way and the block have something in common.
 fn check_block(block: u32, kind: u32) {
     tally(2u, 1u);
     var own = Bounds(vertex(block, 0u), vertex(block, 0u));
@@ -153,8 +154,16 @@ fn check_block(block: u32, kind: u32) {
         let parent = link(unit) >> 3u;
         let slot = slot_of(parent, unit).x;
         if (slot == BOX_WIDTH) { break; } // the lane of that unit reports it
-        if (!encloses(slot_bounds(parent, (link(unit) & 7u) == NODE_BOX_FP16, slot), own)) {
-            fault(FAULT_BOX, parent);
+        let bounds = slot_bounds(parent, (link(unit) & 7u) == NODE_BOX_FP16, slot);
+        if (parameters.most_uses == 1u) {
+            if (!encloses(bounds, own)) { fault(FAULT_BOX, parent); }
+        } else {
+            own = Bounds(max(own.low, bounds.low), min(own.high, bounds.high));
+            let met = is_number(bounds.low) && is_number(bounds.high) && all(own.low <= own.high);
+            if (!met) {
+                fault(FAULT_BOX, parent);
+                break;
+            }
         }
         unit = parent;
     }
@@ -164,13 +173,15 @@ fn check_block(block: u32, kind: u32) {
     if (kind == NODE_TRIANGLE_2 && row != 0u) { odd = odd || word(row + 3u) != INVALID_POINTER; }
     if (odd) { fault(FAULT_PRIMITIVE, block); }
     for (var k = 0u; k <= kind; k += 1u) {
-        tally(3u, 1u);
+        if (odd || parameters.most_uses == 1u) { tally(3u, 1u); }
         if (odd) { continue; }
         let primitive = word(select(block * UNIT_WORDS + TRIANGLE_PRIMITIVE_0_WORD, row, is_fan) + k);
         if (primitive >= arrayLength(&uses)) {
             fault(FAULT_PRIMITIVE, block);
-        } else if (atomicAdd(&uses[primitive], 1u) >= parameters.most_uses) {
-            fault(FAULT_PRIMITIVE, block);
+        } else {
+            let uses_before = atomicAdd(&uses[primitive], 1u);
+            if (uses_before >= parameters.most_uses) { fault(FAULT_PRIMITIVE, block); }
+            if (uses_before == 0u && parameters.most_uses > 1u) { tally(3u, 1u); }
         }
     }
 }

@@ -1,5 +1,6 @@
 """Every stage that splits references against its twin, and whole builds with splits."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from bvh.build import BuildOptions, build_blas
 from bvh.builders.spatial import SpatialConfig, split
 from bvh.cover import TOLERANCE, uncovered
+from bvh.decode import decode
+from bvh.encode import encode
 from bvh.gpu.binned_sah_records import TILE, ordered, value_of
 from bvh.gpu.build_records import BUILD_STATE
 from bvh.gpu.pair_records import CORNER_SHIFT, NONE
@@ -24,6 +27,8 @@ from bvh.gpu.spatial_twins import (
     pack_corners,
     split_by_twins,
 )
+from bvh.gpu.validate import CHECK_PARAMETERS, GpuValidate, check_units, empty_findings, judge
+from bvh.header import unpack_header
 from bvh.scene_bvh import assemble
 from bvh.tlas import BvhInstance
 from bvh.triangles import triangle_bounds
@@ -236,3 +241,35 @@ def test_refusals(device: Any) -> None:
     triangles, zeros = np.eye(3, dtype=np.float32)[None], np.zeros(1, np.uint32)
     with pytest.raises(UserError, match="spatial"):
         build_blas(triangles, zeros, zeros, np.ones(1, np.bool_), options, device=device)
+
+
+@pytest.mark.parametrize("nodes", ["fp32", "auto"])
+def test_the_gpu_validates_repeated_blocks(device: Any, rng: Any, nodes: str) -> None:
+    """Sound as built; a box moved away and a triangle that is gone are found by both."""
+    triangles = _triangles(rng, 900)
+    every, zeros = np.arange(900, dtype=np.uint32), np.zeros(900, np.uint32)
+    options = BuildOptions("spatial", leaf=1, nodes=nodes, reinsertion=0)
+    blas = build_blas(triangles, zeros, every, np.ones(1, np.bool_), options)
+    validator = GpuValidate(device, 900, most_uses=900)
+    image = decode(blas.words)
+    leaf = int(np.flatnonzero(np.bincount(image.leaves[:, 13])[image.leaves[:, 13]] > 1)[0])
+    node, slot = np.argwhere(image.children == ~leaf)[0]
+    boxes, leaves = image.boxes.copy(), image.leaves.copy()
+    boxes[node, slot] += 10
+    leaves[image.leaves[:, 13] == 7, 13] = 8
+    cases = (
+        (image, []),
+        (replace(image, boxes=boxes), ["box"]),
+        (replace(image, leaves=leaves), ["triangles, 900 in the header"]),
+    )
+    for changed, kinds in cases:
+        words, links = encode(changed)
+        found = validator.check(device.upload("words", words), device.upload("links", links))
+        assert [f.kind for f in found] == kinds
+        header = unpack_header(words)
+        record = np.zeros(1, CHECK_PARAMETERS.dtype)
+        record["units"], record["leaf_unit"] = header.size_units, header.leaf_unit
+        record["most_uses"] = 900
+        findings = empty_findings()
+        check_units(record, words, links, np.zeros(900, np.uint32), findings)
+        assert [str(f) for f in judge(findings, header)] == [str(f) for f in found]
