@@ -16,8 +16,9 @@ then the nearer place, then the lower one (RADV prefers by parity too). That is 
 the same from both ends, so the first pair of all always merges, and a million equal boxes halve.
 
 Depth: where a dispatch begins with c clusters, its searches merge none that has MAX_DEPTH -
-ceil(log2 c) levels already. So halving, pair by pair in order, always ends within MAX_DEPTH
-levels. Forced dispatches do that, for inputs that merge too slowly.
+ceil(log2 c) levels already (in the last one c counts down round by round). So halving, pair by
+pair in order, always ends within MAX_DEPTH levels. Forced dispatches do that, for inputs that
+merge too slowly.
 
 Node numbers: a cluster carries the place in Morton order of its first leaf; a merge takes the
 number of the right one's place less one. Each place but the first is taken once, whatever the
