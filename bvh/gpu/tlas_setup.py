@@ -149,8 +149,8 @@ def instance_setup(
         ahead = _image(linear, offset, low, high)
         behind = _image(again, again_offset, low, high)
         exact = (matrix == np.eye(3, 4, dtype=np.float32)).all(axis=(1, 2))[:, None]
-        low = np.where(exact, low, np.minimum(ahead[0], behind[0]))
-        high = np.where(exact, high, np.maximum(ahead[1], behind[1]))
+        low = np.where(exact, low, np.minimum(ahead[0], behind[0]) + np.float32(0))
+        high = np.where(exact, high, np.maximum(ahead[1], behind[1]) + np.float32(0))
         inside = (np.maximum(np.abs(low), np.abs(high)) <= FARTHEST).all(axis=1)
     removed = np.where(inside, 0, BEYOND)
     for mask, reason in (

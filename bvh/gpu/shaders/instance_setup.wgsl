@@ -106,6 +106,12 @@ fn image(map: Affine, low: vec3f, high: vec3f) -> Range {
     return out;
 }
 
+// Zeros get a positive sign, which a minimum or maximum need not keep.
+fn unsigned_zero(v: vec3f) -> vec3f {
+    let bits = bitcast<vec3u>(v);
+    return bitcast<vec3f>(select(bits, vec3u(0u), bits == vec3u(0x80000000u)));
+}
+
 fn is_identity(map: Affine) -> bool {
     return all(map.rows[0] == vec3f(1.0, 0.0, 0.0)) && all(map.rows[1] == vec3f(0.0, 1.0, 0.0))
         && all(map.rows[2] == vec3f(0.0, 0.0, 1.0)) && all(map.offset == vec3f(0.0));
@@ -164,7 +170,8 @@ fn main(
                 if (!is_identity(forward)) {
                     let ahead = image(forward, blas.low, blas.high);
                     let back = image(recovered, blas.low, blas.high);
-                    box = Range(min(ahead.low, back.low), max(ahead.high, back.high));
+                    box.low = unsigned_zero(min(ahead.low, back.low));
+                    box.high = unsigned_zero(max(ahead.high, back.high));
                 }
                 let reach = max(abs(box.low), abs(box.high));
                 if (!all(reach <= vec3f(FARTHEST))) { removed = BEYOND; }
