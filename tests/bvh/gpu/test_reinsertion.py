@@ -283,6 +283,43 @@ def test_moves_close_no_cycle(device: Any, rng: Any) -> None:
         assert (parents == np.arange(count - 1)).all()
 
 
+def test_moves_that_could_close_a_cycle_are_refused(optimiser: GpuReinsertion, rng: Any) -> None:
+    """A full tree of 64 leaves, inner node i over 2 i + 1 and 2 i + 2; nodes 7 (leaves 0 to 7) and
+    14 (leaves 56 to 63) move, each into the other."""
+    heap = np.arange(1, 127, dtype=np.int32).reshape(-1, 2)
+    children = np.where(heap < 63, heap, ~(heap - 63))
+    bounds = _boxes(rng, 64)
+    bench = Bench(optimiser, fit_bounds(children, bounds), bounds)
+    bench.round(0)
+    moves = [
+        (7, ~56, False),
+        (14, ~0, False),
+        (~7, ~2, True),  # within what moves
+        (~20, ~4, False),  # into it
+        (~6, ~30, True),  # out of it
+        (~5, ~60, False),  # from one into the other
+        (~20, ~40, True),
+    ]
+    device = optimiser.device
+    arrays = bench.arrays()
+    arrays["moving"][[7, 14]] = 1
+    arrays["tally"][CANDIDATES] = len(moves)
+    arrays["candidates"][: len(moves)] = [node for node, _, _ in moves]
+    rows = np.array([[target, 1] for _, target, _ in moves], np.int32).view(np.uint32)
+    arrays["moves"][: 2 * len(moves)] = rows.reshape(-1)
+    for name in ("moving", "tally", "candidates", "moves"):
+        device.write(bench.buffers[name], arrays[name])
+    bench.step("check", 1)
+    left = bench.arrays()["moves"][1 : 2 * len(moves) : 2]
+    assert left.tolist() == [allowed for _, _, allowed in moves]
+    # What the refused pair would have done: a ring that the root does not reach.
+    arrays["parameters"] = round_parameters(CAPACITY, CONFIG, 1)
+    arrays["tally"][CANDIDATES] = 2
+    run_twin("apply", arrays)
+    reached = sum(len(level) for level in tree_levels(arrays["children"][:126].reshape(-1, 2)))
+    assert reached < 63
+
+
 def test_too_large_for_a_binding(device: Any) -> None:
     limit = device.limits["max-storage-buffer-binding-size"]
     with pytest.raises(LimitError, match="reinsertion/"):
