@@ -16,8 +16,9 @@ import typer
 from benchmarks.build_lbvh import time_passes
 from benchmarks.record import make_context, write_record
 from bvh.build import BuildOptions
-from bvh.gpu.refit import GpuRefit, refit
+from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_plan import block_vertices, make_plan
+from bvh.gpu.refit_twins import refit
 from engine.gpu.device import open_device
 from engine.scene.records import VERTEX
 from passes.deforming import blas_meshes, vertex_triangles

@@ -148,6 +148,10 @@ class Animation:
                 moved[node] |= moved[self.parents[node]]
         return tuple(i for i, node in enumerate(self.instance_nodes) if moved[node])
 
+    def ever_moving(self) -> set[int]:
+        """Instances that some clip moves."""
+        return {i for clip in self.clips for i in self.moving_instances(clip)}
+
     def _parents_first(self) -> list[int]:
         order = [int(node) for node in np.flatnonzero(self.parents < 0)]
         children: dict[int, list[int]] = {}

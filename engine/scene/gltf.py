@@ -85,10 +85,9 @@ class _Importer:
             if not extension.startswith("KHR_materials_"):  # those are counted by material
                 self._note(f"{extension} is not supported")
         animation = read_animation(self.data, self.skinned, self.instance_nodes)
-        for clip in animation.clips if animation else ():
-            for i in animation.moving_instances(clip) if animation else ():
-                if self.instances[i].lifetime == "static":
-                    self.instances[i] = replace(self.instances[i], lifetime="rigid")
+        for i in animation.ever_moving() if animation else ():
+            if self.instances[i].lifetime == "static":
+                self.instances[i] = replace(self.instances[i], lifetime="rigid")
         notes = [k if n == 1 else f"{k} ({n} times)" for k, n in self.notes.items()]
         return Parts(
             meshes=tuple(self.meshes),

@@ -1,6 +1,6 @@
 // Boxes of a refit as integers that are ordered like the floats they stand for (-0 below +0), so
 // that neither a driver's flushing of denormals nor its minimum of two zeros shows; and their
-// outward rounding to binary16, in integers as well. Twin: bvh/gpu/refit.py.
+// outward rounding to binary16, in integers as well. Twin: bvh/gpu/refit_twins.py.
 
 #import "bvh/gpu/shaders/half_bounds.wgsl"
 

@@ -9,10 +9,11 @@ import pytest
 
 from bvh import oracle
 from bvh.build import Blas, BuildOptions, build_blas
-from bvh.gpu.refit import GpuRefit, make_parameters, refit
+from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_cost import GROUPS, GpuRefitCost, refit_cost
 from bvh.gpu.refit_plan import RefitPlan, block_vertices, make_plan
 from bvh.gpu.refit_records import NO_VERTEX, TOP_NODES
+from bvh.gpu.refit_twins import make_parameters, refit
 from bvh.header import unpack_header
 from bvh.rays import make_rays
 from bvh.scene_bvh import assemble
