@@ -7,7 +7,9 @@ from bvh.builders import binned_sah, lbvh
 from bvh.gpu.build_records import BUILD_STATE, box_buffers, write_boxes
 from bvh.gpu.reinsertion import GpuReinsertion
 from bvh.gpu.reinsertion_records import (
+    ACCEPTED,
     CANDIDATES,
+    LEVEL_SLOTS,
     LEVELS,
     PROGRESS,
     REJECTED,
@@ -175,6 +177,27 @@ def test_a_rejected_round_is_taken_back(optimiser: GpuReinsertion, rng: Any) -> 
     for number in (3, 4, 5):
         bench.round(number)
     assert bench.arrays()["progress"]["done"][0]  # every share of the candidates was asked
+
+
+@pytest.mark.parametrize(
+    ("height", "deeper", "verdict"),
+    [(MAX_DEPTH, 0, ACCEPTED), (MAX_DEPTH + 1, 0, REJECTED), (MAX_DEPTH, 1, REJECTED)],
+)
+def test_a_round_that_goes_too_deep_is_rejected(
+    optimiser: GpuReinsertion, rng: Any, height: int, deeper: int, verdict: int
+) -> None:
+    """Moves are judged apart, and several may lengthen one path: the verdict sees the sum."""
+    bounds = _boxes(rng, 50)
+    bench = Bench(optimiser, lbvh.build(bounds, lbvh.LbvhConfig()), bounds)
+    bench.round(0)
+    arrays = bench.arrays()
+    arrays["heights"][0] = height
+    arrays["tally"][LEVELS + LEVEL_SLOTS - 1] = deeper
+    arrays["progress"]["cost"] *= 2
+    for name in ("heights", "tally", "progress"):
+        optimiser.device.write(bench.buffers[name], arrays[name])
+    bench.step("verdict", 1)
+    assert bench.arrays()["progress"]["verdict"][0] == verdict
 
 
 def test_rounds_after_the_last_gain_do_nothing(device: Any, rng: Any) -> None:
