@@ -157,9 +157,9 @@ class Drift:
 def would_rebuild(frames: list[dict[str, Any]], sah: float, options: PolicyOptions) -> list[str]:
     """What the policy says to the curve up to its first build, one line each."""
     tracker = RebuildTracker("figure", "deforming", options)
-    tracker.built(-options.least_frames, sah=sah)
+    tracker.built(-options.least_frames, sah=sah, visits=frames[0]["nodes_refit"])
     for number, frame in enumerate(frames):
-        tracker.measured(sah=frame["sah_refit"])
+        tracker.measured(sah=frame["sah_refit"], visits=frame["nodes_refit"])
         decision = tracker.decide(number, changed=True)
         if decision.action == "rebuild":
             return [str(decision)]
