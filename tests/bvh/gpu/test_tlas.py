@@ -32,7 +32,7 @@ from bvh.header import pack_header, unpack_header
 from bvh.rays import make_rays
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance, instance_matrices, world_bounds
-from bvh.tree import STACK_LIMIT
+from bvh.tree import MAX_DEPTH, STACK_LIMIT
 from bvh.validate import validate
 from engine.gpu.errors import LimitError
 
@@ -117,7 +117,7 @@ class Rig:
         cluster_encode(
             top_parameters, cut, trees, nodes, leaf_parents, boxes, leaves, words, parents
         )
-        return dict(words=words, parents=parents, placed=placed, report=report, boxes=boxes)
+        return dict(words=words, parents=parents, placed=placed, report=report, segments=cut)
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +168,10 @@ def test_bytes_of_the_twins_valid_and_hits_of_the_host(rig: Rig, rng: Any, count
     assert size <= tlas_bytes(count)
     assert (got.words[: size // 4] == twin["words"][: size // 4]).all()
     assert (got.parents[: size // 64] == twin["parents"][: size // 64]).all()
+    segments = rig.device.read(rig.tlas.resources["segments"], CLUSTER_SEGMENT.dtype)
+    segments = segments[: len(twin["segments"])]
+    for name in ("first", "count", "roots", "levels", "created"):
+        assert (segments[name] == twin["segments"][name]).all(), name
     if count:
         placed = rig.device.read(rig.tlas.resources["placed"], PLACED_INSTANCE.dtype, count=count)
         assert (placed == twin["placed"]).all()
@@ -201,6 +205,23 @@ def test_all_at_one_place(rig: Rig, rng: Any, count: int) -> None:
     points = rng.uniform(-1, 2, (2, 4, 3))
     trace = oracle.trace(got.words, make_rays(points[0], points[1] - points[0]), count_all=True)
     assert not trace.overflows.any() and int(trace.counters.stack_max.max()) <= STACK_LIMIT
+
+
+def test_a_chain_of_growing_distances_keeps_to_the_levels(rig: Rig) -> None:
+    """Every round has one mutual pair; segments and the workgroup above share the levels."""
+    instances = []
+    for i in range(1300):
+        matrix = np.eye(4)
+        matrix[0, 3] = 1.06**i
+        instances.append(BvhInstance(0, matrix))
+    got = rig.build(instances)
+    segments = rig.device.read(rig.tlas.resources["segments"], CLUSTER_SEGMENT.dtype)
+    top = segments[rig.tlas.segments]
+    assert int(top["roots"]) == 1 and int(top["levels"]) <= MAX_DEPTH
+    assert (segments["levels"][: rig.tlas.segments] < top["levels"]).all()
+    size = unpack_header(got.words).size_bytes
+    assert (got.words[: size // 4] == rig.twin(instances)["words"][: size // 4]).all()
+    assert [str(fault) for fault in validate(got)] == []
 
 
 def test_the_world_box_is_the_hosts_and_a_little_more(rig: Rig, rng: Any) -> None:
