@@ -1,9 +1,10 @@
-"""Closest hit and crossing count of every ray against every triangle: no BVH, float64.
+"""Closest hit and crossing count of every ray against every triangle: no BVH.
 
-Moeller and Trumbore's system ("Fast, Minimum Storage Ray/Triangle Intersection", 1997) written as
-three matrix products over the ray's Pluecker coordinates, two-sided, edges inclusive. A ray
-through a shared edge therefore counts both triangles; use it for hits and ties, not for parity
-on edges.
+`closest` is float64: Moeller and Trumbore's system ("Fast, Minimum Storage Ray/Triangle
+Intersection", 1997) written as three matrix products over the ray's Pluecker coordinates,
+two-sided, edges inclusive. A ray through a shared edge therefore counts both triangles; use it for
+hits and ties, not for parity on edges. `closest_watertight` asks the tracers' own triangle test:
+what it finds, a structure must not lose, however thin or far away a triangle is.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bvh.ray_triangle import AXIS_ORDER, dominant_axis, intersect_triangles
+
 F64 = NDArray[np.float64]
+
+F32 = NDArray[np.float32]
 
 _PAIR_LIMIT = 1 << 19  # ray-triangle pairs held at once: about 20 MiB of float64
 
@@ -75,3 +80,28 @@ def closest(triangles: ArrayLike, rays: NDArray[Any]) -> BruteHits:
             hits.u[where], hits.v[where] = u[better, chosen], v[better, chosen]
             hits.triangle[where] = c + chosen
     return hits
+
+
+def closest_watertight(triangles: F32, rays: NDArray[Any]) -> tuple[F32, NDArray[np.int64]]:
+    """(t [n], inf on a miss; crossings [n]) of `rays` [n] with `triangles` [m, 3, 3] by
+    `bvh.ray_triangle`, in float32 as every tracer decides it."""
+    corners = np.ascontiguousarray(triangles, np.float32).reshape(-1, 3, 3)
+    n, m = len(rays), len(corners)
+    nearest, crossings = np.full(n, np.inf, np.float32), np.zeros(n, np.int64)
+    if not m or not n:
+        return nearest, crossings
+    order = AXIS_ORDER[dominant_axis(rays["direction"].T)]  # [n, 3]
+    origin = np.take_along_axis(rays["origin"], order, axis=1)
+    direction = np.take_along_axis(rays["direction"], order, axis=1)
+    step = max(1, _PAIR_LIMIT // (4 * m))
+    for first in range(0, n, step):
+        rows = np.arange(first, min(n, first + step))
+        turned = corners.transpose(1, 2, 0)[:, order[rows].T]  # vertex, component, ray, triangle
+        of_pair = [np.repeat(values[rows].T, m, axis=1) for values in (origin, direction)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = intersect_triangles(turned.reshape(3, 3, -1), *of_pair)
+        ray = rows[found.lanes // m]
+        inside = (found.t > rays["t_min"][ray]) & (found.t < rays["t_max"][ray])
+        np.minimum.at(nearest, ray[inside], found.t[inside])
+        np.add.at(crossings, ray[inside], 1)
+    return nearest, crossings

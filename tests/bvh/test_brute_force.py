@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bvh.brute_force import closest
+from bvh.brute_force import closest, closest_watertight
 from bvh.rays import make_rays
 
 TRIANGLE = np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]], float)
@@ -55,3 +55,21 @@ def test_nothing_to_hit_and_degenerate_triangles():
     assert closest(np.empty((0, 3, 3)), rays).triangle.tolist() == [-1]
     assert len(closest(TRIANGLE, rays[:0]).t) == 0
     assert closest([[[0, 0, 0], [1, 1, 0], [2, 2, 0]]], rays).triangle.tolist() == [-1]
+
+
+def test_the_tracers_own_test_agrees_away_from_edges(rng):
+    triangles = rng.normal(size=(41, 3, 3)).astype(np.float32)
+    rays = make_rays(rng.normal(size=(300, 3)) * 3, rng.normal(size=(300, 3)), 0.1, 4)
+    hits = closest(triangles, rays)
+    t, crossings = closest_watertight(triangles, rays)
+    assert 30 < np.isfinite(hits.t).sum() < 300
+    assert (np.isfinite(t) == np.isfinite(hits.t)).all() and (crossings == hits.crossings).all()
+    assert t == pytest.approx(hits.t, rel=1e-5)
+    assert np.isinf(closest_watertight(triangles[:0], rays)[0]).all()
+    assert len(closest_watertight(triangles, rays[:0])[0]) == 0
+
+
+def test_a_shared_edge_has_one_owner():
+    square = np.array([[[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [1, 1, 0], [0, 1, 0]]])
+    rays = make_rays([[x, x, 1] for x in (0.25, 0.5, 0.875)], [0, 0, -1])
+    assert closest_watertight(square, rays)[1].tolist() == [1, 1, 1]
