@@ -56,7 +56,7 @@ def reinsertion_links(
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.minimum(root[1] - root[0], LARGEST).max()
     exponent = int(np.clip(largest.view(np.uint32) >> np.uint32(23), 1, 252))
-    scale = np.array((254 - exponent) << 23, np.uint32).view(np.float32)[()]
+    scale = np.array([(254 - exponent) << 23], np.uint32).view(np.float32)[0]
     progress[:] = np.zeros(1, progress.dtype)
     progress["scale"] = scale
     progress["least_gain"] = np.float32(LEAST_GAIN) * scaled_area(root, scale)
