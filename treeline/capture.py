@@ -117,8 +117,9 @@ def capture_frame(
             results = every[records["slot"]].reshape(-1, 1)
         else:
             hits = data.device.read(data.resources[ray.results], HIT.dtype, count=len(records))
-            results = hits.view(np.uint32).reshape(len(hits), -1)
-        words = np.ascontiguousarray(records).view(np.uint32).reshape(len(records), -1)
+            results = hits.view(np.uint32).reshape(len(hits), hits.dtype.itemsize // 4)
+        words = np.ascontiguousarray(records).view(np.uint32)
+        words = words.reshape(len(records), records.dtype.itemsize // 4)
         taken.append(QueueCapture(ray, words, results))
     result = Capture({}, buffers, tuple(taken))
     if result.nbytes > limit_mb * 1e6:

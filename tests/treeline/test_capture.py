@@ -237,7 +237,9 @@ def test_only_our_own_kernels_are_run(taken: Capture) -> None:
             kernel_of(foreign, REFLECTION)
 
 
-def test_empty_queue(device: Any, taken: Capture) -> None:
+def test_empty_queue(device: Any, frame: HybridFrame, taken: Capture) -> None:
+    empty = capture_frame(frame, RAY_TYPES, scene_name="hall", scene_sha256="00ff", max_rays=0)
+    assert [len(queue.records) for queue in empty.queues] == [0] * len(RAY_TYPES)
     queue = taken.queues[0]
     none = QueueCapture(queue.ray, queue.records[:0], queue.results[:0])
     assert replay_queue(device, taken, none).rays == 0
