@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.encode import encode, make_image
+from bvh.gpu.cluster_node import slots_of
 from bvh.gpu.cluster_records import HALF
-from bvh.gpu.cluster_tree import slots_of
 from bvh.header import KIND_TLAS
 from bvh.layout import (
     INVALID_POINTER,

@@ -1,4 +1,4 @@
-"""Many small BLASes in one batch on the GPU: twenty dispatches for all of them together.
+"""Many small BLASes in one batch on the GPU: about thirty dispatches for all of them together.
 
     set-up and pairs over all triangles -> a run of blocks a mesh -> one workgroup a mesh: order,
     tree, collapse -> sizes, scan -> guest bytes, one container behind the other
@@ -9,7 +9,6 @@ the table that `bvh.gpu.tlas.GpuTlas` takes, so that both fit in one pass.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,7 +31,12 @@ from bvh.gpu.cluster_records import (
 from bvh.gpu.cluster_tree import cluster_tree
 from bvh.gpu.pair_records import triangle_ids
 from bvh.gpu.pairing import GpuPairing
-from bvh.gpu.small_blas_records import SMALL_MESH, SMALL_PARAMETERS
+from bvh.gpu.small_blas_records import (
+    SMALL_MESH,
+    SMALL_PARAMETERS,
+    SmallBlasReport,
+    SmallMesh,
+)
 from bvh.gpu.small_blas_stages import TWINS as SMALL_TWINS
 from bvh.gpu.small_sort import small_sort
 from bvh.gpu.tlas_records import BLAS_RECORD
@@ -57,30 +61,6 @@ TWINS: dict[str, Callable[..., None]] = {
     "cluster_tree": cluster_tree,
     "cluster_encode": cluster_encode,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SmallMesh:
-    """What `bvh.build.build_blas` takes: `triangles [m, 3, 3]`, `geometry [m]` into `opaque [g]`,
-    `primitive [m]`."""
-
-    triangles: F32
-    geometry: U32
-    primitive: U32
-    opaque: NDArray[np.bool_]
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SmallBlasReport:
-    """Where each mesh's container went and what it holds."""
-
-    bases: NDArray[np.int64]  # bytes in the scene buffer
-    bounds: F32  # [n, 2, 3]; low 1, high -1 where empty
-    triangles: NDArray[np.int64]  # kept
-    dropped: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    end_bytes: int  # of the last container, aligned
 
 
 def small_blas_bytes(triangles: Sequence[int]) -> int:
@@ -276,3 +256,6 @@ class GpuSmallBlas:
             blocks=segments["count"].astype(np.int64),
             end_bytes=end,
         )
+
+
+__all__ = ["GpuSmallBlas", "SmallBlasReport", "SmallMesh", "small_blas_bytes"]

@@ -3,8 +3,8 @@
     set-up (guest bytes, world boxes) -> scan, compaction -> Morton order -> trees of segments
     -> tree over their roots -> guest bytes at byte 0 of the scene buffer
 
-About thirty dispatches for any number of instances beyond SEGMENT, eight up to there: PLOC and
-the collapse happen in workgroup memory (`bvh.gpu.cluster_tree`), so there is no dispatch a level.
+Six dispatches up to SEGMENT instances and 23 beyond, most of them the sort: PLOC and the collapse
+happen in workgroup memory (`bvh.gpu.cluster_tree`), so there is no dispatch a level.
 The instances may be uploaded or written by an earlier stage of the same frame, as may the BLAS
 table; `set_bound` says how many there may be, `instance_count` on the GPU how many there are.
 
@@ -12,7 +12,6 @@ What `bvh.tlas.build_tlas` refuses with an error is left out here, counted and n
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,13 +35,13 @@ from bvh.gpu.small_sort import small_sort
 from bvh.gpu.sorted_boxes import SortedBoxes
 from bvh.gpu.tlas_records import (
     BLAS_RECORD,
-    EMPTY_BLAS,
     INSTANCE_RECORD,
     NONE,
     PLACED_INSTANCE,
     REMOVED,
     TLAS_PARAMETERS,
     TLAS_REPORT,
+    TlasReport,
     pack_instance_records,
 )
 from bvh.gpu.tlas_setup import instance_compact, instance_setup
@@ -79,27 +78,6 @@ def tlas_bytes(capacity: int) -> int:
     instance and 128 a box node, of which there is always one and never as many as instances."""
     size = HEADER_BYTES + 128 * (max(capacity - 1, 1) + capacity)
     return -(-size // BASE_ALIGN_BYTES) * BASE_ALIGN_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class TlasReport:
-    """What became of a frame's instances. `removed` counts by reason (`REMOVED`, EMPTY_BLAS apart
-    from errors), `first` names the lowest instance of each."""
-
-    kept: int
-    bytes: int
-    removed: dict[str, int]
-    first: dict[str, int]
-
-    @property
-    def messages(self) -> list[str]:
-        """One line a reason that is a fault of the instances given."""
-        return [
-            f"instance {self.first[reason]}: {reason}"
-            + (f" (and {count - 1} more)" if count > 1 else "")
-            for reason, count in self.removed.items()
-            if count and reason != REMOVED[EMPTY_BLAS]
-        ]
 
 
 class GpuTlas:

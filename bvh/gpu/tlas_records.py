@@ -1,6 +1,7 @@
 """Records of the TLAS built on the GPU: what a frame gives, and what became of it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,27 @@ TLAS_PARAMETERS = Struct(
     Field("segments", "u32"),
     Field("zero", "u32"),  # 0, unknown to the compiler
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TlasReport:
+    """What became of a frame's instances. `removed` counts by reason (`REMOVED`, EMPTY_BLAS apart
+    from errors), `first` names the lowest instance of each."""
+
+    kept: int
+    bytes: int
+    removed: dict[str, int]
+    first: dict[str, int]
+
+    @property
+    def messages(self) -> list[str]:
+        """One line a reason that is a fault of the instances given."""
+        return [
+            f"instance {self.first[reason]}: {reason}"
+            + (f" (and {count - 1} more)" if count > 1 else "")
+            for reason, count in self.removed.items()
+            if count and reason != REMOVED[EMPTY_BLAS]
+        ]
 
 
 def pack_instance_records(instances: Sequence[BvhInstance]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-// What a node's record says of its subtree, and the record of two merged: bvh/gpu/cluster_tree.py.
+// What a node's record says of its subtree, and the record of two merged: bvh/gpu/cluster_node.py.
 // Needs `parameters`, `nodes` and `boxes`.
 
 struct Part {

@@ -257,6 +257,11 @@ def test_no_room_is_an_error_with_both_sizes(rig: Rig, rng: Any) -> None:
     instances = _spread(rng, 3)
     scene, report = rig.build(meshes, instances)
     try:
+        rig.small.set_output(rig.base, report.end_bytes)
+        rig.device.write(rig.buffers["words"], np.full(rig.end // 4, 7, np.uint32))
+        exact, _ = rig.build(meshes, instances)
+        end = report.end_bytes // 4
+        assert (exact.words[rig.base // 4 : end] == scene.words[rig.base // 4 : end]).all()
         rig.small.set_output(rig.base, report.end_bytes - 256)
         rig.device.write(rig.buffers["words"], np.full(rig.end // 4, 7, np.uint32))
         with pytest.raises(
