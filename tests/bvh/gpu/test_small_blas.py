@@ -183,6 +183,10 @@ def test_bytes_of_the_twins_valid_and_hits_of_brute_force(rig: Rig, rng: Any) ->
     ends = rig.base + np.cumsum([-(-size // 256) * 256 for size in sizes])
     assert report.bases.tolist() == [rig.base, *ends[:-1].tolist()]
     assert report.end_bytes == ends[-1]
+    for bounds, base in zip(report.bounds, scene.blas_bases, strict=True):
+        header = unpack_header(scene.words[int(base) // 4 :])
+        expected = header.bounds if header.leaf_count else np.array([[1.0] * 3, [-1.0] * 3])
+        assert (bounds == expected).all()
     assert report.dropped.tolist() == [0] * (len(meshes) - 1) + [33 + 16]
     paired = report.blocks.sum() < 0.8 * report.triangles.sum()
     assert paired == (rig.leaf == 2)
