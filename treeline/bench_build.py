@@ -226,7 +226,7 @@ def trace_all(
     for label, rayset in raysets:
         progress.begin(f"{label}: {len(rayset.rays):,} rays")
         given = Variant(label, any_hit=rayset.any_hit, sort=not rayset.any_hit)
-        counts, tracers, differences = [], [], []
+        counts, tracers, differences, stacks = [], [], [], []
         for result, buffer in zip(results, buffers, strict=True):
             variant = fit_variant(given, result.bvh, has_alpha=False)
             for stack in STACK_SIZES:
@@ -244,6 +244,7 @@ def trace_all(
             if counted.failures:
                 raise CheckFailed(f"{result.case.name}, {label}: {'; '.join(counted.failures)}")
             counts.append(counted.counters)
+            stacks.append(stack)
             differences.append(check_hits(result.bvh, rayset, counted.hits))
             if device.timing_source != "wall-clock":
                 tracer = RayTracer(
@@ -267,6 +268,7 @@ def trace_all(
                 "rays": len(rayset.rays),
                 "nodes": counters["nodes"] / len(rayset.rays),
                 "triangle_tests": counters["triangle_tests"] / len(rayset.rays),
+                "stack": stacks[index],
                 "different": differences[index][0],
                 "unexplained": differences[index][1],
             }

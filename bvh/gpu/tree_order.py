@@ -35,7 +35,7 @@ from bvh.gpu.build_records import group_count, sweep_groups
 from bvh.gpu.tree_order_records import DEPTH_SHIFT, LEVELS, NO_PARENT, RIGHT_CHILD
 from bvh.tree import EMPTY, MAX_DEPTH
 from engine.gpu.device import Device
-from engine.gpu.primitives.radix_sort import DIGITS_A_GROUP, place_digits
+from engine.gpu.primitives.radix_sort import place_digits
 from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
@@ -46,6 +46,7 @@ U32 = NDArray[np.uint32]
 LONGEST_SIDE = np.float32(1e15)  # longer sides count as this long, so that no sum overflows
 GPU_STRIP = 4  # levels a dispatch; CPU drivers pay for idle lanes, and do one
 MOST_STRIP = 8  # 128 lanes a treelet
+LEVELS_A_GROUP = 2  # of place_digits: 256 nodes are a tile, so there are many of them
 
 
 def node_count(state: NDArray[Any]) -> int:
@@ -237,7 +238,7 @@ class TreeOrder:
             device,
             "order/place_digits",
             f"{folder}/place_digits.wgsl",
-            constants={"DIGITS": LEVELS},
+            constants={"DIGITS": LEVELS, "OWN": LEVELS_A_GROUP},
             twin=place_levels,
         )
 
@@ -249,7 +250,7 @@ class TreeOrder:
         resources = {**tree_buffers, **self.buffers, **self._scratch, "parameters": self._tiled}
         self.stages["tree_parents"].dispatch(scope, resources, self._tiles)
         self.stages["node_paths"].dispatch(scope, resources, self._tiles)
-        self.stages["place_digits"].dispatch(scope, resources, LEVELS // DIGITS_A_GROUP)
+        self.stages["place_digits"].dispatch(scope, resources, LEVELS // LEVELS_A_GROUP)
         self.stages["level_nodes"].dispatch(scope, resources, self._tiles)
 
     def encode_subtrees(self, scope: Any, tree_buffers: dict[str, Any]) -> None:

@@ -7,9 +7,9 @@
 
 override DIGITS: u32 = 256u; // of the table; totals have rows of 256 in any case
 
+override OWN: u32 = 8u; // digits of a workgroup; fewer where there are many tiles
+
 const LANES = 256u;
-const OWN = 8u; // digits of a workgroup
-const RUNS = 32u; // runs of tiles that its lanes take
 
 var<workgroup> sums: array<u32, LANES>;
 
@@ -33,14 +33,22 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if (digit > 0u) { place = sums[digit - 1u]; }
     workgroupBarrier();
     // A lane has a run of tiles of one digit; neighbouring lanes read neighbouring digits.
-    let length = (tiles + RUNS - 1u) / RUNS;
+    let runs = LANES / OWN;
+    let length = (tiles + runs - 1u) / runs;
     let first = min(lane / OWN * length, tiles);
     let last = min(first + length, tiles);
     var sum = 0u;
     for (var tile = first; tile < last; tile += 1u) { sum += counts[tile * DIGITS + digit]; }
     sums[lane] = sum;
     workgroupBarrier();
-    for (var before = lane % OWN; before < lane; before += OWN) { place += sums[before]; }
+    for (var reach = OWN; reach < LANES; reach *= 2u) {
+        var other = 0u;
+        if (lane >= reach) { other = sums[lane - reach]; }
+        workgroupBarrier();
+        sums[lane] += other;
+        workgroupBarrier();
+    }
+    place += sums[lane] - sum;
     for (var tile = first; tile < last; tile += 1u) {
         let mine = counts[tile * DIGITS + digit];
         counts[tile * DIGITS + digit] = place;
