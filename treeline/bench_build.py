@@ -5,7 +5,8 @@ A scene is baked to world space as one BLAS, which is built from triangles in a 
 bytes in another. One repeat builds every case once, so that a change of clock or of load meets
 all alike; phases are timed in passes of their own, in other repeats, so their sum is more than
 the whole. Times are GPU timestamps; on CPU drivers the wall clock, each pass submitted and waited
-for. Rays are counted by the kernel that the frame uses, in a run that is not timed.
+for; of builds on the CPU the wall clock, once. Rays are counted by the kernel that the frame uses,
+in a run that is not timed.
 """
 
 import time
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.blas import Blas, BuildOptions
+from bvh.build import build_blas
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
 from bvh.quality import container_quality
@@ -38,26 +40,31 @@ Encode = Callable[[Any], None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A name and what is built under it."""
+    """A name and what is built. Near pairing is the GPU's build, best pairing the CPU's."""
 
     name: str
     options: BuildOptions
 
+    @property
+    def on_cpu(self) -> bool:
+        return self.options.pairing == "best"
+
 
 def parse_case(text: str, leaf: int, nodes: str) -> Case:
-    """`builder[+rounds][/greedy]`, such as `ploc`, `sah+30`, `lbvh/greedy`: a builder, rounds of
-    reinsertion after it, and the collapse. UserError for anything else."""
-    builder, _, collapse = text.partition("/")
+    """`[cpu:]builder[+rounds][/greedy]`, such as `ploc`, `cpu:sah+30`, `lbvh/greedy`: a builder,
+    rounds of reinsertion after it, and the collapse; `cpu:` for the build on the CPU with the best
+    pairs of all. UserError for anything else."""
+    builder, _, collapse = text.removeprefix("cpu:").partition("/")
     builder, plus, rounds = builder.partition("+")
     if plus and not rounds.isdecimal():
-        raise UserError(f"a case is builder[+rounds][/greedy], not '{text}'")
+        raise UserError(f"a case is [cpu:]builder[+rounds][/greedy], not '{text}'")
     options = BuildOptions(
         builder=builder,
         nodes=nodes,
         leaf=leaf,
         collapse=collapse or "best",
         reinsertion=int(rounds or 0),
-        pairing="near",
+        pairing="best" if text.startswith("cpu:") else "near",
     )
     return Case(text, options)
 
@@ -120,48 +127,61 @@ def build_all(
 ) -> list[BuildResult]:
     """Builds every case `repeats` times after a warm-up. CheckFailed, naming the case, for a
     container that `validate` refuses."""
-    count = len(triangles)
-    numbers = np.arange(count, dtype=np.uint32)
-    builders, scratch = [], []
+    given = _whole_mesh(triangles)
+    builders: list[GpuBlasBuilder | None] = []
+    scratch = []
     for case in cases:
-        progress.begin(f"{case.name}: preparing")
         before = device.allocated_bytes
-        builder = GpuBlasBuilder(device, count, case.options)
-        scratch.append(device.allocated_bytes - before)
-        builder.upload(triangles, np.zeros(count, np.uint32), numbers, np.ones(1, np.bool_))
+        builder = None
+        if not case.on_cpu:
+            progress.begin(f"{case.name}: preparing")
+            builder = GpuBlasBuilder(device, len(triangles), case.options)
+            builder.upload(*given)
         builders.append(builder)
-    progress.begin(f"{len(cases)} builds, {repeats} times")
-    whole = time_passes(device, [b.encode for b in builders], repeats, warmup_ms)
+        scratch.append(device.allocated_bytes - before)
+    progress.begin(f"builds on the GPU, {repeats} times")
+    passes = [builder.encode for builder in builders if builder]
+    whole = iter(time_passes(device, passes, repeats, warmup_ms))
     results = []
-    for index, (case, builder) in enumerate(zip(cases, builders, strict=True)):
-        progress.begin(f"{case.name}: phases")
-        phases = builder.phases()
-        phase_ms = time_passes(device, list(phases.values()), repeats, warmup_ms)
-        blas = builder.read()
+    for case, builder, scratch_bytes in zip(cases, builders, scratch, strict=True):
+        phases: dict[str, Encode] = {}
+        phase_ms, dispatches = np.empty((0, 1)), 0
+        if builder is None:
+            progress.begin(f"{case.name}: on the CPU")
+            blas = build_blas(*given, case.options)
+            whole_ms = np.array([blas.stats.build_ms])
+        else:
+            progress.begin(f"{case.name}: phases")
+            phases, whole_ms = builder.phases(), next(whole)
+            phase_ms = time_passes(device, list(phases.values()), repeats, warmup_ms)
+            blas = builder.read()
+            counted = _CountedScope()
+            builder.encode(counted)
+            dispatches = counted.dispatches
         bvh = assemble([blas], ["scene"], [BvhInstance(0)], case.options)
         faults = validate(bvh)
         if faults:
             raise CheckFailed(f"{case.name}: {faults[0]}")
-        counted = _CountedScope()
-        builder.encode(counted)
         results.append(
             BuildResult(
-                case,
-                blas,
-                bvh,
-                tuple(phases),
-                whole[index],
-                phase_ms,
-                scratch[index],
-                counted.dispatches,
+                case, blas, bvh, tuple(phases), whole_ms, phase_ms, scratch_bytes, dispatches
             )
         )
     return results
 
 
+def _whole_mesh(triangles: F32) -> tuple[F32, Any, Any, Any]:
+    """As `build_blas` takes it: one opaque geometry, primitives by number."""
+    count = len(triangles)
+    numbers = np.arange(count, dtype=np.uint32)
+    return triangles, np.zeros(count, np.uint32), numbers, np.ones(1, np.bool_)
+
+
 def time_passes(device: Device, passes: Sequence[Encode], repeats: int, warmup_ms: float) -> F64:
     """[passes, repeats] milliseconds of passes that run in order, after a warm-up: an idle GPU
     clocks down."""
+    if not passes:
+        return np.empty((0, repeats))
     timer = PassTimer(device, len(passes))
     by_wall = device.timing_source == "wall-clock"
 

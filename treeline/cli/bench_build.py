@@ -21,7 +21,11 @@ def build(
         list[Path] | None, typer.Argument(help="Scene files. Default: that of --scene.")
     ] = None,
     cases: Annotated[
-        str, typer.Option(help="builder[+rounds of reinsertion][/greedy], separated by commas.")
+        str,
+        typer.Option(
+            help="[cpu:]builder[+rounds][/greedy], separated by commas: rounds of reinsertion, "
+            "greedy collapse; cpu: for a build on the CPU."
+        ),
     ] = CASES,
     rays: Annotated[
         list[Path] | None,
