@@ -65,11 +65,13 @@ _EMPTY_SPACE = np.array([_ALL, _ALL, _ALL, 0, 0, 0, 0, 0], np.uint32)
 
 
 def spatial_start(
-    parameters: Records, state: Records, boxes: F32, tiles: Records, work: U32
+    parameters: Records, state: Records, boxes: F32, tiles: Records, work: U32, done: U32
 ) -> None:
-    """Twin of spatial_start.wgsl: one reference a block, all in the root."""
+    """Twin of spatial_start.wgsl: one reference a block, all in the root; a root that is small is
+    finished at once, as no level would move its references on."""
     kept = kept_count(state)
-    records = work[: WORK_WORDS * kept].reshape(kept, WORK_WORDS)
+    target = work if kept > SPLIT_ABOVE else done
+    records = target[: WORK_WORDS * kept].reshape(kept, WORK_WORDS)
     records[:, :6] = ordered(np.ascontiguousarray(boxes[: 6 * kept], np.float32).reshape(kept, 6))
     records[:, 6] = np.arange(kept)
     records[:, 7] = 0
@@ -94,7 +96,8 @@ def spatial_clear(
     share = int(parameters["budget_share"][0])
     split_state[0] = 0
     split_state["budget"][0] = (kept >> 8) * share + ((kept & 255) * share >> 8)
-    split_state["open"][0] = kept
+    split_state["finished"][0] = 0 if large else kept
+    split_state["open"][0] = kept if large else 0
     nodes[0] = (int(large), -(-kept // TILE) if large else 0, 0, 0)
     nodes[1] = (0, kept, 0, 0)
 

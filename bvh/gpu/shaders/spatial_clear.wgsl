@@ -31,9 +31,10 @@ fn main(
         let share = parameters.budget_share;
         var fresh = SplitState();
         fresh.budget = (kept >> 8u) * share + ((kept & 255u) * share >> 8u);
-        fresh.open = kept;
-        split_state[0] = fresh;
         let large = kept > SPLIT_ABOVE;
+        fresh.finished = select(kept, 0u, large);
+        fresh.open = select(0u, kept, large);
+        split_state[0] = fresh;
         let tiles = (kept + SAH_TILE - 1u) / SAH_TILE;
         nodes[0] = SahNode(select(0u, 1u, large), select(0u, tiles, large), 0u, 0u);
         nodes[1] = SahNode(0u, kept, 0u, 0u);

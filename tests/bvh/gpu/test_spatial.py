@@ -136,6 +136,17 @@ def test_references_are_those_of_the_twins(device: Any, splits: Any, rng: Any, k
     assert (len(block) > len(triangles)) == (kind in ("room", "plane", "zeros", "strip"))
 
 
+@pytest.mark.parametrize("levels", [0, 1, 10, 11])
+def test_few_blocks_keep_their_boxes_whatever_the_levels(rng: Any, levels: int) -> None:
+    """A root that is small from the start: the work of odd and of even levels lies apart."""
+    for count in (1, 3, 64):
+        triangles = _triangles(rng, count)
+        bounds = triangle_bounds(triangles)
+        block, boxes = split_by_twins(pack_corners(_corners(triangles)), bounds, 76, levels)
+        assert sorted(block) == list(range(count))
+        assert np.array_equal(boxes, bounds[block])
+
+
 def test_a_level_short_is_still_whole(rng: Any) -> None:
     """What is large after the last level is handed on as it is."""
     triangles = _triangles(rng, 1000)
