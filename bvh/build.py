@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bvh.blas import Blas, BuildOptions, BuildStats, check_input
 from bvh.builders import find_builder
 from bvh.builders.spatial import block_corners
+from bvh.coordinate_range import check_range
 from bvh.encode import encode, make_image, pack_blocks
 from bvh.fan_blocks import fan_table_units, make_fans, pack_fans
 from bvh.gpu.blas_builder import GpuBlasBuilder
@@ -79,11 +80,13 @@ def build_blas(
 ) -> Blas:
     """A BLAS over `triangles [m, 3, 3]`. `geometry[m]` indexes `opaque[g]` and is what a hit adds
     to its instance's first object; `primitive[m]` is reported as it is. Degenerate and non-finite
-    triangles are dropped and counted; none left gives a valid empty BLAS.
+    triangles are dropped and counted; none left gives a valid empty BLAS. Coordinates outside the
+    range of `bvh.coordinate_range` are a UserError.
 
     With a `device` it is built there (see `bvh.gpu.blas_builder` for the options that can be);
     without one on the CPU, to the same bytes where `options.pairing` is near."""
     triangles, geometry, primitive, opaque = check_input(triangles, geometry, primitive, opaque)
+    check_range(triangles, geometry)
     if device is not None:
         builder = GpuBlasBuilder(device, len(triangles), options)
         return builder.build(triangles, geometry, primitive, opaque)

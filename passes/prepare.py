@@ -10,6 +10,10 @@ The same vertices are rasterised and traced. Groups:
 Recentring: FP16 bounds are finest around zero. Unless nodes are FP32 only, meshes whose box lies
 off the origin by more than its own half size move to the middle of their box, and their
 instances' transforms move them back: that is where at least one bit of precision is won.
+
+Meshes outside the range of coordinates that rays can be traced through (`bvh.coordinate_range`) are
+scaled by a power of two, and their instances' transforms scale them back. In the world there is no
+such way out: what reaches too far, or a scene that is too small, is refused by name.
 """
 
 from collections import Counter
@@ -20,6 +24,7 @@ import numpy as np
 
 from bvh.blas_cache import BlasCache
 from bvh.build import Blas, BuildOptions, build_blas
+from bvh.coordinate_range import describe, largest_coordinate, scale_into_range
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
 from engine.gpu.errors import UserError
@@ -30,6 +35,12 @@ from engine.scene.upload import ScenePack, pack_scene
 
 GROUPS = ("static", "object", "all")
 FULL_MASK = 0xFF
+
+# Farthest from the origin that anything may be placed, in metres: shading squares the product of
+# two edges, each up to twice as long, in float32. And how far some of the scene has to reach at
+# least: a default view comes no closer (`engine.scene.default_view`).
+WORLD_REACH = 2.0**29
+SMALLEST_REACH = 2.0**-20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +62,9 @@ def prepare(
     group: str = "static",
     cache: BlasCache | None = None,
 ) -> PreparedScene:
-    """Groups, recentres, builds and packs. UserError for an unknown group, or one naming a
-    singular transform. BLASes of what does not deform come from `cache` where it has them."""
+    """Groups, recentres, builds and packs. UserError for an unknown group, or one naming an
+    instance whose transform is singular or that lies outside the range of coordinates. BLASes of
+    what does not deform come from `cache` where it has them."""
     options = options or BuildOptions()
     if group not in GROUPS:
         raise UserError(f"unknown group '{group}', there are {', '.join(GROUPS)}")
@@ -69,9 +81,7 @@ def prepare(
 
     if members:
         baked = [_bake(scene, scene.instances[i]) for i in members]
-        centre = _centre(baked) if recentre else np.zeros(3)
-        baked = [_shifted(mesh, centre) for mesh in baked]
-        transform = _translation(centre)
+        baked, transform = _centred(baked, recentre)
         for index, mesh in zip(members, baked, strict=True):
             placed = replace(scene.instances[index], mesh=len(meshes), transform=transform)
             instances.append(placed)
@@ -85,12 +95,11 @@ def prepare(
     for parts in _placed_wholes(scene, others):
         key = tuple(scene.instances[i].mesh for i in parts)
         if key not in blas_of_meshes:
-            whole = [scene.meshes[mesh] for mesh in key]
-            centre = _centre(whole) if recentre else np.zeros(3)
-            whole = [_shifted(mesh, centre) for mesh in whole]
-            blas_of_meshes[key] = (len(blases), len(meshes), _translation(centre))
-            meshes += whole
             lasting = scene.instances[parts[0]].lifetime != "deforming"
+            whole = [scene.meshes[mesh] for mesh in key]
+            whole, back = _centred(whole, recentre, may_scale=lasting)
+            blas_of_meshes[key] = (len(blases), len(meshes), back)
+            meshes += whole
             blases.append(_build(scene, whole, options, cache if lasting else None))
             names.append(whole[0].name if len(whole) == 1 else _stem(whole[0].name))
         blas, first_mesh, shift = blas_of_meshes[key]
@@ -112,6 +121,7 @@ def prepare(
         instances=tuple(instances),
         animation=_animation(scene, instances),
     )
+    _check_reach(blases, bvh_instances)
     bvh = assemble(blases, names, bvh_instances, options)
     return PreparedScene(prepared, bvh, pack_scene(prepared), tuple(object_names), group, options)
 
@@ -171,12 +181,14 @@ def _bake(scene: Scene, instance: Instance) -> Mesh:
     """The instance's mesh with its transform applied (float64, rounded once)."""
     mesh = scene.meshes[instance.mesh]
     matrix = np.asarray(instance.transform, np.float64)
-    if np.array_equal(matrix, np.eye(4)):
-        return replace(mesh, name=instance.name)
+    still = np.array_equal(matrix, np.eye(4))
     linear = matrix[:3, :3]
+    positions = mesh.positions if still else mesh.positions @ linear.T + matrix[:3, 3]
+    _check_placed(instance.name, largest_coordinate(positions[mesh.used_vertices()]))
+    if still:
+        return replace(mesh, name=instance.name)
     if abs(np.linalg.det(linear)) == 0.0:
         raise UserError(f"instance '{instance.name}' has a singular transform")
-    positions = mesh.positions @ linear.T + matrix[:3, 3]
     normals = mesh.normals @ np.linalg.inv(linear)
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = normals / np.where(lengths > 0, lengths, 1)
@@ -202,17 +214,54 @@ def _centre(meshes: Sequence[Mesh]) -> np.ndarray:
     return middle.astype(np.float32).astype(np.float64)
 
 
-def _shifted(mesh: Mesh, centre: np.ndarray) -> Mesh:
-    if not centre.any():
+def _centred(
+    meshes: Sequence[Mesh], recentre: bool, *, may_scale: bool = True
+) -> tuple[list[Mesh], np.ndarray]:
+    """The meshes where and as large as they are traced best, and the [4, 4] transform that undoes
+    it. UserError, naming the first mesh, where they had to be scaled but must not be."""
+    centre = _centre(meshes) if recentre else np.zeros(3)
+    back = np.eye(4)
+    back[:3, 3] = centre
+    largest = max(largest_coordinate(m.positions[m.used_vertices()] - centre) for m in meshes)
+    scale = scale_into_range(largest)
+    if scale != 1.0:
+        if not may_scale:
+            raise UserError(f"mesh '{meshes[0].name}' deforms: {describe(largest)}")
+        back[:3, :3] /= scale
+    return [_moved(mesh, centre, scale) for mesh in meshes], back
+
+
+def _moved(mesh: Mesh, centre: np.ndarray, scale: float) -> Mesh:
+    if scale == 1.0 and not centre.any():
         return mesh
-    moved = (mesh.positions.astype(np.float64) - centre).astype(np.float32)
+    moved = ((mesh.positions.astype(np.float64) - centre) * scale).astype(np.float32)
     return replace(mesh, positions=moved)
 
 
-def _translation(offset: np.ndarray) -> np.ndarray:
-    matrix = np.eye(4)
-    matrix[:3, 3] = offset
-    return matrix
+def _check_placed(name: str, reach: float) -> None:
+    if reach > WORLD_REACH:
+        raise UserError(
+            f"'{name}' reaches {reach:.3g} from the origin; the frame is right up to "
+            f"{WORLD_REACH:.2g}"
+        )
+
+
+def _check_reach(blases: Sequence[Blas], instances: Sequence[BvhInstance]) -> None:
+    """UserError for an instance that reaches too far, or where none reaches far enough."""
+    farthest = 0.0
+    for item in instances:
+        blas = blases[item.blas]
+        if blas.stats.blocks:
+            size = np.abs(blas.bounds.astype(np.float64)).max(axis=0)
+            matrix = np.asarray(item.transform, np.float64)
+            reach = float((np.abs(matrix[:3, :3]) @ size + np.abs(matrix[:3, 3])).max())
+            _check_placed(item.name, reach)
+            farthest = max(farthest, reach)
+    if 0.0 < farthest < SMALLEST_REACH:
+        raise UserError(
+            f"nothing in the scene is farther than {farthest:.3g} from the origin; the frame is "
+            f"right from {SMALLEST_REACH:.2g} on"
+        )
 
 
 def _build(
