@@ -43,12 +43,13 @@ def uncovered(triangles: F32, boxes: F32, first: I64, count: I64) -> F64:
                 used = np.arange(_MOST_CORNERS) < rest[1][:, None]
                 beyond = ((distance < 0) & used).any(axis=1)
                 outside = (*_keep(rest[0], rest[1], -distance), rest[2])
-                kept.append(tuple(part[beyond & (outside[1] >= 3)] for part in outside))
+                cut = beyond & (outside[1] >= 3)
+                kept.append((outside[0][cut], outside[1][cut], outside[2][cut]))
                 inside = (*_keep(rest[0], rest[1], distance), rest[2])
                 live = inside[1] >= 3
                 rest = (inside[0][live], inside[1][live], inside[2][live])
                 box = box[live]
-        points, corners, owner = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        points, corners, owner = (np.concatenate(part) for part in zip(*kept, strict=True))
         large = _areas(points, corners) > TOLERANCE * area[owner]
         points, corners, owner = points[large], corners[large], owner[large]
         step += 1

@@ -247,7 +247,7 @@ def sah_list(
     large = count > SWEEP
     child_tiles = np.where(large, -(-count // TILE), 0).reshape(-1)
     first_tile = (np.cumsum(child_tiles) - child_tiles).reshape(-1, 2)
-    slot = (np.cumsum(large) - large.reshape(-1)).reshape(-1, 2)
+    slot: I64 = (np.cumsum(large) - large.reshape(-1)).reshape(-1, 2)
     cut["left_slot"] = np.where(large[:, 0], slot[:, 0], NO_SLOT)
     cut["right_slot"] = np.where(large[:, 1], slot[:, 1], NO_SLOT)
     listed_count = int(large.sum())
@@ -283,7 +283,7 @@ def sah_move(
     left = _goes_left(splits, slot, mine[:, 7], place - start)
     lefts = splits["left_count"][slot].astype(np.int64)
     count = listed["count"][slot].astype(np.int64)
-    before = np.cumsum(left) - left
+    before: I64 = np.cumsum(left) - left
     node_begin = np.cumsum(listed["count"], dtype=np.int64) - listed["count"]
     before = before - before[node_begin.astype(np.int64)][slot] if len(slot) else before
     target = start + np.where(left, before, lefts + (place - start) - before)

@@ -349,7 +349,7 @@ def spatial_list(
     right = np.where(spatial, right, count - left)
     child = np.stack([left, right], axis=1)
     large = child > SPLIT_ABOVE
-    slot = (np.cumsum(large) - large.reshape(-1)).reshape(-1, 2)
+    slot: I64 = (np.cumsum(large) - large.reshape(-1)).reshape(-1, 2)
     out["left_slot"] = np.where(large[:, 0], slot[:, 0], NO_SLOT)
     out["right_slot"] = np.where(large[:, 1], slot[:, 1], NO_SLOT)
     open_size = np.where(large, child, 0).reshape(-1)

@@ -9,7 +9,7 @@ import pytest
 from bvh.build import BuildOptions, build_blas
 from bvh.decode import container_nodes
 from bvh.header import unpack_header
-from bvh.layout import InstanceFlags
+from bvh.layout import INVALID_POINTER, InstanceFlags
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
 from bvh.validate import validate
@@ -229,8 +229,9 @@ def test_parent_links(scene: SceneBvh) -> None:
     ],
 )
 def test_bad_blocks(scene: SceneBvh, word: int, value: object, message: str) -> None:
-    at = _leaf(scene, 11)
-    other = _leaf(scene, 12)
+    pair = next(i for i in range(11, 99) if scene.words[_leaf(scene, i) + 14] != INVALID_POINTER)
+    at = _leaf(scene, pair)
+    other = _leaf(scene, pair + 1)
 
     def change(words: np.ndarray, _parents: np.ndarray) -> None:
         if value is None:
