@@ -20,8 +20,6 @@ from engine.gpu.errors import UserError
 LARGEST = 2.0**40  # 1.1e12
 SMALLEST = 2.0**-40  # 9.1e-13; of the largest coordinate, not of every one
 
-F32 = NDArray[np.float32]
-
 
 def largest_coordinate(points: NDArray[Any]) -> float:
     """The largest magnitude among the finite components of `points`, 0 without any."""
@@ -44,7 +42,7 @@ def scale_into_range(largest: float) -> float:
     return 1.0 if in_range(largest) else 2.0 ** -math.frexp(largest)[1]
 
 
-def check_range(triangles: F32, geometry: NDArray[np.uint32] | None = None) -> None:
+def check_range(triangles: NDArray[Any], geometry: NDArray[np.uint32] | None = None) -> None:
     """UserError where `triangles [m, 3, 3]` are out of range; it names a triangle, its geometry if
     known, the coordinate and the range. Triangles that are not finite do not count."""
     if in_range(largest_coordinate(triangles)):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.blas import Blas, BuildOptions
+from bvh.coordinate_range import check_range
 from bvh.build import build_blas
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
@@ -84,14 +85,17 @@ class BuildResult:
 
 
 def baked_triangles(scene: Scene) -> F32:
-    """[n, 3, 3] world-space triangles of every instance."""
+    """[n, 3, 3] world-space triangles of every instance. UserError where they are outside the range
+    of `bvh.coordinate_range`."""
     parts = []
     for instance in scene.instances:
         mesh = scene.meshes[instance.mesh]
         matrix = np.asarray(instance.transform, np.float64)
         points = mesh.positions @ matrix[:3, :3].T + matrix[:3, 3]
-        parts.append(points.astype(np.float32)[mesh.triangles])
-    return np.concatenate(parts)
+        parts.append(points[mesh.triangles])
+    triangles = np.concatenate(parts)
+    check_range(triangles)
+    return triangles.astype(np.float32)
 
 
 def random_triangles(count: int, seed: int = 1) -> F32:

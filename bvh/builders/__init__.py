@@ -20,7 +20,8 @@ class Builder:
     `twin(bounds, config, capacity)` is that object's tree on the CPU, where `build` gives another.
     `split(corners [n, 5, 3], bounds, config, capacity)` gives (block [m], box [m, 2, 3]) of the
     references to blocks that the builder wants to work over, if not over the blocks themselves;
-    `gpu_split(device, capacity, config)` makes the object that does so on the GPU.
+    `gpu_split(device, capacity, config)` makes the object that does so on the GPU. `gpu_bytes` is
+    no less than what the largest buffer of either takes for a block: what a mesh must fit.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Builder:
     twin: Callable[[Bounds, Any, int], Tree] | None = None
     split: Callable[[Any, Bounds, Any, int], tuple[Any, Bounds]] | None = None
     gpu_split: Callable[[Any, int, Any], Any] | None = None
+    gpu_bytes: int = 32
 
 
 def _gpu_sah(device: Any, capacity: int, config: Any) -> Any:
@@ -72,8 +74,8 @@ def _spatial_twin(bounds: Bounds, config: Any, capacity: int) -> Tree:
 
 BUILDERS: tuple[Builder, ...] = (
     Builder("sah", binned_sah.build, binned_sah.BinnedSahConfig(), _gpu_sah, _sah_twin),
-    Builder("lbvh", lbvh.build, lbvh.LbvhConfig(), _gpu_lbvh),
-    Builder("ploc", ploc.build, ploc.PlocConfig(), _gpu_ploc, ploc.build),
+    Builder("lbvh", lbvh.build, lbvh.LbvhConfig(), _gpu_lbvh, gpu_bytes=49),
+    Builder("ploc", ploc.build, ploc.PlocConfig(), _gpu_ploc, ploc.build, gpu_bytes=33),
     Builder(
         "spatial",
         spatial.build,
@@ -82,6 +84,7 @@ BUILDERS: tuple[Builder, ...] = (
         _spatial_twin,
         spatial.split,
         _gpu_splits,
+        gpu_bytes=64,
     ),
 )
 

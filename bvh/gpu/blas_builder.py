@@ -37,10 +37,13 @@ F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
 Mask = NDArray[np.bool_]
 
+TRIANGLE_BYTES = 36
+
 
 class GpuBlasBuilder:
     """Builds a BLAS of up to `capacity` triangles. `options` need near pairing and a builder that
-    has an object on the GPU, else UserError; LimitError where a buffer would not fit a binding.
+    has an object on the GPU, else UserError; LimitError, before anything is allocated, where a
+    buffer would not fit a binding.
 
     `output_bytes` is the room for the container: by default what no container exceeds, or the
     largest binding where that is less. A container that does not fit is refused by `read`."""
@@ -60,6 +63,9 @@ class GpuBlasBuilder:
             raise UserError(
                 f"a build on the GPU pairs near triangles, not '{options.pairing}' ones"
             )
+        # Before anything is allocated: the largest buffer of all that the stages need.
+        largest = max(TRIANGLE_BYTES, chosen.gpu_bytes) * capacity
+        device.check_binding(f"a mesh of {capacity:,} triangles", largest)
         self.device = device
         self.capacity = capacity
         self.options = options
@@ -88,7 +94,7 @@ class GpuBlasBuilder:
             output_bytes = min(UNIT_BYTES * most_units(most_blocks), limit)
         self.output_units = output_bytes // UNIT_BYTES
         sizes = {
-            "triangles": 36 * capacity,
+            "triangles": TRIANGLE_BYTES * capacity,
             "triangle_ids": 8 * capacity,
             "words": UNIT_BYTES * self.output_units,
             "parent_links": 4 * self.output_units,
