@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.blas import Blas, BuildOptions
-from bvh.coordinate_range import check_range
 from bvh.build import build_blas
+from bvh.coordinate_range import check_range
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
 from bvh.quality import container_quality
