@@ -5,17 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh import build_defaults as default
+from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, PAIRINGS
 from bvh.builders import BUILDERS
 from bvh.layout import GEOMETRY_INDEX_MASK
 from engine.gpu.errors import UserError
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
-
-NODE_FORMATS = ("auto", "fp16", "fp32")
-LEAF_SIZES = (1, 2, 4)
-COLLAPSES = ("best", "greedy")
-PAIRINGS = ("best", "near")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +26,12 @@ class BuildOptions:
     whose bytes it gives: on the GPU where `build_blas` is handed a device, by the stages' twins
     where not. Anything else is a UserError."""
 
-    builder: str = "sah"
-    nodes: str = "auto"
-    leaf: int = 2
-    collapse: str = "best"
-    reinsertion: int = 30
-    pairing: str = "best"
+    builder: str = default.BUILDER
+    nodes: str = default.NODES
+    leaf: int = default.LEAF
+    collapse: str = default.COLLAPSE
+    reinsertion: int = default.REINSERTION
+    pairing: str = default.PAIRING
 
     def __post_init__(self) -> None:
         names = tuple(builder.name for builder in BUILDERS)

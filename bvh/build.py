@@ -19,6 +19,7 @@ from bvh.coordinate_range import check_range
 from bvh.encode import encode, make_image, pack_blocks
 from bvh.fan_blocks import fan_table_units, make_fans, pack_fans
 from bvh.gpu.blas_builder import GpuBlasBuilder
+from bvh.gpu.build_capacity import build_capacity
 from bvh.gpu.collapse_twins import collapse_by_twins
 from bvh.gpu.fan_encode import host_fans
 from bvh.gpu.fan_near import fans_on_cpu
@@ -27,6 +28,7 @@ from bvh.gpu.pairing import pair_on_cpu
 from bvh.header import KIND_BLAS
 from bvh.layout import NODE_TRIANGLE_1, NODE_TRIANGLE_2, UNIT_BYTES
 from bvh.pairing import block_bounds, pair_triangles, single_blocks
+from bvh.phase_clock import PhaseClock
 from bvh.sah import sah_cost
 from bvh.transforms.collapse import collapse_best, collapse_greedy
 from bvh.transforms.reinsertion import ReinsertionConfig, reinsert
@@ -56,17 +58,22 @@ class _Leaves:
     duplicates: int = 0  # records that are there again
 
 
-def build_tree(bounds: F32, options: BuildOptions) -> Tree:
+def build_tree(bounds: F32, options: BuildOptions, clock: PhaseClock | None = None) -> Tree:
     """Four-wide tree over boxes `[n, 2, 3]`, one primitive a leaf."""
+    clock = clock or PhaseClock()
     builder = find_builder(options.builder)
-    tree = _optimise(builder.build(bounds, builder.config), bounds, options)
-    return COLLAPSES[options.collapse](tree)
+    with clock("tree"):
+        tree = builder.build(bounds, builder.config)
+    tree = _optimise(tree, bounds, options, clock)
+    with clock("collapse"):
+        return COLLAPSES[options.collapse](tree)
 
 
-def _optimise(tree: Tree, bounds: F32, options: BuildOptions) -> Tree:
-    if options.reinsertion:
+def _optimise(tree: Tree, bounds: F32, options: BuildOptions, clock: PhaseClock) -> Tree:
+    if not options.reinsertion:
+        return tree
+    with clock("reinsertion"):
         return reinsert(tree, bounds, ReinsertionConfig(rounds=options.reinsertion))
-    return tree
 
 
 def build_blas(
@@ -77,6 +84,7 @@ def build_blas(
     options: BuildOptions,
     *,
     device: Device | None = None,
+    clock: PhaseClock | None = None,
 ) -> Blas:
     """A BLAS over `triangles [m, 3, 3]`. `geometry[m]` indexes `opaque[g]` and is what a hit adds
     to its instance's first object; `primitive[m]` is reported as it is. Degenerate and non-finite
@@ -84,19 +92,26 @@ def build_blas(
     range of `bvh.coordinate_range` are a UserError.
 
     With a `device` it is built there (see `bvh.gpu.blas_builder` for the options that can be);
-    without one on the CPU, to the same bytes where `options.pairing` is near."""
+    without one on the CPU, to the same bytes where `options.pairing` is near. `clock` learns how
+    long the parts of a build on the CPU took."""
+    clock = clock or PhaseClock()
     triangles, geometry, primitive, opaque = check_input(triangles, geometry, primitive, opaque)
     check_range(triangles, geometry)
     if device is not None:
-        builder = GpuBlasBuilder(device, len(triangles), options)
+        builder = GpuBlasBuilder(device, build_capacity(len(triangles)), options)
         return builder.build(triangles, geometry, primitive, opaque)
     started = time.perf_counter()
     if options.pairing == "near":
-        blas = build_by_twins(triangles, geometry, primitive, opaque, options, len(triangles))
+        capacity = build_capacity(len(triangles))
+        given = (triangles, geometry, primitive, opaque)
+        blas = build_by_twins(*given, options, capacity, clock)
     else:
-        leaves = _best_leaves(triangles, geometry, primitive, opaque, options)
-        leaves = _split(leaves, options, 0)
-        blas = _encode(build_tree(leaves.boxes, options), leaves, options, len(opaque))
+        with clock("blocks"):
+            leaves = _best_leaves(triangles, geometry, primitive, opaque, options)
+        leaves = _split(leaves, options, 0, clock)
+        tree = build_tree(leaves.boxes, options, clock)
+        with clock("encode"):
+            blas = _encode(tree, leaves, options, len(opaque))
     build_ms = 1000.0 * (time.perf_counter() - started)
     return replace(blas, stats=replace(blas.stats, build_ms=build_ms))
 
@@ -108,8 +123,22 @@ def build_by_twins(
     opaque: NDArray[np.bool_],
     options: BuildOptions,
     capacity: int,
+    clock: PhaseClock | None = None,
 ) -> Blas:
     """On the CPU, the BLAS that a GpuBlasBuilder of that capacity makes."""
+    clock = clock or PhaseClock()
+    with clock("blocks"):
+        leaves = _near_leaves(triangles, geometry, primitive, opaque, options, capacity)
+    leaves = _split(leaves, options, capacity, clock)
+    tree = _tree_of_the_gpu(leaves.boxes, options, capacity, clock)
+    with clock("encode"):
+        return _encode(tree, leaves, options, len(opaque))
+
+
+def _near_leaves(
+    triangles: F32, geometry: U32, primitive: U32, opaque: Any, options: Any, capacity: int
+) -> _Leaves:
+    """Triangles paired, or made fans of, with what is near them, as on the GPU."""
     ids = triangle_ids(geometry, primitive, opaque)
     every = TriangleSet(triangles, geometry, primitive, 0, 0)
     fan_ids = None
@@ -120,13 +149,12 @@ def build_by_twins(
         state, blocks, boxes = pair_on_cpu(triangles, ids, options.leaf, capacity)
         records, types = pack_blocks(host_blocks(blocks), every, opaque)
     counts = (int(state[name][0]) for name in ("triangles", "degenerate", "nonfinite"))
-    leaves = _Leaves(boxes, records, types, fan_ids, *counts)
-    leaves = _split(leaves, options, capacity)
-    tree = _tree_of_the_gpu(leaves.boxes, options, capacity)
-    return _encode(tree, leaves, options, len(opaque))
+    return _Leaves(boxes, records, types, fan_ids, *counts)
 
 
-def _best_leaves(triangles: F32, geometry: U32, primitive: U32, opaque: Any, options: Any) -> Any:
+def _best_leaves(
+    triangles: F32, geometry: U32, primitive: U32, opaque: Any, options: Any
+) -> _Leaves:
     """The best pairs or fans of all taken first."""
     kept = keep_usable(triangles, geometry, primitive)
     boxes = triangle_bounds(kept.positions)
@@ -141,13 +169,14 @@ def _best_leaves(triangles: F32, geometry: U32, primitive: U32, opaque: Any, opt
     return _Leaves(boxes, *pack_blocks(blocks, kept, opaque), None, *counts)
 
 
-def _split(leaves: _Leaves, options: BuildOptions, capacity: int) -> _Leaves:
+def _split(leaves: _Leaves, options: BuildOptions, capacity: int, clock: PhaseClock) -> _Leaves:
     """One leaf a reference, where the builder works over references to blocks."""
     builder = find_builder(options.builder)
     if builder.split is None:
         return leaves
-    corners = block_corners(leaves.records, leaves.types)
-    block, boxes = builder.split(corners, leaves.boxes, builder.config, capacity)
+    with clock("splits"):
+        corners = block_corners(leaves.records, leaves.types)
+        block, boxes = builder.split(corners, leaves.boxes, builder.config, capacity)
     return replace(
         leaves,
         boxes=boxes,
@@ -158,14 +187,17 @@ def _split(leaves: _Leaves, options: BuildOptions, capacity: int) -> _Leaves:
     )
 
 
-def _tree_of_the_gpu(boxes: F32, options: BuildOptions, capacity: int) -> Tree:
+def _tree_of_the_gpu(boxes: F32, options: BuildOptions, capacity: int, clock: PhaseClock) -> Tree:
     """What GpuBlasBuilder makes of blocks' boxes, by its stages' twins."""
     builder = find_builder(options.builder)
-    if builder.twin is None:
-        tree = builder.build(boxes, builder.config)
-    else:
-        tree = builder.twin(boxes, builder.config, capacity)
-    return collapse_by_twins(_optimise(tree, boxes, options), len(boxes), options.collapse)
+    with clock("tree"):
+        if builder.twin is None:
+            tree = builder.build(boxes, builder.config)
+        else:
+            tree = builder.twin(boxes, builder.config, capacity)
+    tree = _optimise(tree, boxes, options, clock)
+    with clock("collapse"):
+        return collapse_by_twins(tree, len(boxes), options.collapse)
 
 
 def _encode(tree: Tree, leaves: _Leaves, options: BuildOptions, geometry_count: int) -> Blas:

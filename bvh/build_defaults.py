@@ -1,0 +1,16 @@
+"""What a build is unless something else is asked for: the one place that says so.
+
+Free of imports, because every start of the command line reads it.
+"""
+
+BUILDER = "sah"
+NODES = "auto"
+LEAF = 2
+COLLAPSE = "best"
+REINSERTION = 30
+PAIRING = "best"
+
+NODE_FORMATS = ("auto", "fp16", "fp32")
+LEAF_SIZES = (1, 2, 4)
+COLLAPSES = ("best", "greedy")
+PAIRINGS = ("best", "near")
