@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.build import Blas, BuildOptions, build_blas
-from bvh.gpu.refit import refit
 from bvh.gpu.refit_plan import block_vertices, make_plan
+from bvh.gpu.refit_twins import refit
 from bvh.oracle import trace as trace_bvh
 from bvh.rays import RayFlags, Rays
 from bvh.raysets import KINDS, make_rayset
