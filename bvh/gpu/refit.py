@@ -1,10 +1,13 @@
 """Refit on the GPU: new vertex positions into the guest bytes of a built BLAS, in place.
 
-One dispatch rewrites every triangle block and stores its exact box; then one dispatch a height
-joins the boxes of children and writes the node, FP32 or FP16 (rounded outward from the exact
-boxes, so that rounding does not add up towards the root); the heights that TOP_NODES nodes or
-fewer are left for share the last dispatch, a single workgroup that keeps their boxes in its own
-memory. The header's bounds follow; pointers, formats, ids, flags and parent links stay. So
+Blocks lie in depth-first order, so what is below a child is a run of blocks, and its box comes from
+a pyramid over the blocks' boxes rather than from the nodes below: no dispatch a level of the tree,
+and no node waits for another. A box of the pyramid joins four of the level below. The first
+dispatch rewrites every triangle block, stores its exact box and four levels of the pyramid; each
+further one makes five levels (one is enough for two million blocks); the last one has a lane for
+every child slot, which takes at most eight boxes a level and writes the child's box into its
+node, FP32 or FP16 (rounded outward from the exact box, so that rounding does not add up towards
+the root). The header's bounds follow; pointers, formats, ids, flags and parent links stay. So
 positions that did not change give the bytes that were there.
 
 A block with a NaN or infinite corner is counted, and those of its triangles that use the corner
@@ -19,16 +22,21 @@ same bits.
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from bvh.gpu.refit_plan import RefitPlan
-from bvh.gpu.refit_records import FOUND_NONFINITE, FOUND_OVERFLOW, REFIT_PARAMETERS
-from bvh.gpu.refit_twins import make_parameters, refit_blocks, refit_nodes
-from bvh.layout import BASE_ALIGN_BYTES
+from bvh.gpu.refit_records import (
+    FOUND_NONFINITE,
+    FOUND_OVERFLOW,
+    REFIT_PARAMETERS,
+    pyramid_levels,
+    pyramid_sizes,
+)
+from bvh.gpu.refit_twins import make_parameters, refit_blocks, refit_nodes, refit_pyramid
+from bvh.layout import BASE_ALIGN_BYTES, BOX_WIDTH
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
 
 GROUP_SIZE = 256
+TILE = 4 * GROUP_SIZE  # boxes a workgroup of the pyramid
 
 
 class GpuRefit:
@@ -51,26 +59,28 @@ class GpuRefit:
         self.blocks = Stage(
             device, "refit/blocks", "bvh/gpu/shaders/refit_blocks.wgsl", twin=refit_blocks
         )
+        self.pyramid = Stage(
+            device, "refit/pyramid", "bvh/gpu/shaders/refit_pyramid.wgsl", twin=refit_pyramid
+        )
         self.nodes = Stage(
             device, "refit/nodes", "bvh/gpu/shaders/refit_nodes.wgsl", twin=refit_nodes
         )
         self.resources = {
             "block_vertices": device.upload("refit/block vertices", plan.block_vertices),
             "node_units": device.upload("refit/node units", plan.node_units),
-            "node_children": device.upload("refit/node children", plan.node_children),
-            "height_starts": device.upload("refit/height starts", plan.height_starts),
-            "boxes": device.buffer("refit/boxes", 24 * (plan.blocks + plan.nodes)),
+            "slot_runs": device.upload("refit/slot runs", plan.slot_runs),
+            "boxes": device.buffer("refit/boxes", 24 * sum(pyramid_sizes(plan.blocks))),
             "counts": device.buffer("refit/counts", 16),
         }
         self._parameters = [
             device.buffer("refit/parameters", REFIT_PARAMETERS.size, "UNIFORM|COPY_DST")
-            for _ in range(plan.top_height + 1)
+            for _ in (0, *pyramid_levels(plan.blocks))
         ]
         self.place(base_bytes)
 
     @property
     def parameters(self) -> Any:
-        """The record of the first dispatch, which says how much there is."""
+        """The record that says how much there is."""
         return self._parameters[0]
 
     def place(self, base_bytes: int) -> None:
@@ -89,19 +99,22 @@ class GpuRefit:
             "positions": buffers["positions"],
             "parameters": self._parameters[0],
         }
+        slots = BOX_WIDTH * self.plan.nodes + 1  # one lane more: the header's bounds
         return {
             "blocks": lambda scope: self.blocks.dispatch(
                 scope, resources, -(-self.plan.blocks // GROUP_SIZE)
             ),
-            "nodes": lambda scope: self._encode_nodes(scope, resources),
+            "pyramid": lambda scope: self._encode_pyramid(scope, resources),
+            "nodes": lambda scope: self.nodes.dispatch(scope, resources, -(-slots // GROUP_SIZE)),
         }
 
-    def _encode_nodes(self, scope: Any, resources: dict[str, Any]) -> None:
-        sizes = np.diff(self.plan.height_starts.astype(np.int64))
-        for height, parameters in enumerate(self._parameters):
-            last = height + 1 == len(self._parameters)
-            groups = 1 if last else -(-int(sizes[height]) // GROUP_SIZE)
-            self.nodes.dispatch(scope, {**resources, "parameters": parameters}, groups)
+    def _encode_pyramid(self, scope: Any, resources: dict[str, Any]) -> None:
+        sizes = pyramid_sizes(self.plan.blocks)
+        levels = pyramid_levels(self.plan.blocks)
+        for level, parameters in zip(levels, self._parameters[1:], strict=True):
+            # Of a small tree nothing is left to join: the one group hands on the counts.
+            groups = -(-sizes[level] // TILE) if level < len(sizes) else 1
+            self.pyramid.dispatch(scope, {**resources, "parameters": parameters}, groups)
 
     def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
         """Within the compute pass `scope`: `words` (the guest bytes) from `positions`, float32

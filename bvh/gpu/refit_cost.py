@@ -1,4 +1,5 @@
-"""SAH of a refitted tree, summed on the GPU from the exact boxes that the refit left behind.
+"""SAH of a refitted tree, summed on the GPU from the exact boxes that the refit left behind: every
+block and every node but the root is in one child slot, whose box the pyramid gives.
 
 One dispatch after a refit; the host reads a few hundred bytes whenever it likes, and hands the
 number to `bvh.rebuild_policy`. It is `bvh.sah`'s with both costs 1: every box of a block or node
@@ -12,9 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.gpu.refit import GpuRefit
+from bvh.gpu.refit_twins import ordered, run_boxes
+from bvh.layout import BOX_WIDTH
 from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
+I32 = NDArray[np.int32]
+U32 = NDArray[np.uint32]
 
 GROUPS = 64
 GROUP_SIZE = 256
@@ -28,13 +33,19 @@ def half_areas(boxes: F32) -> F32:
     return np.asarray((x * y + y * z) + z * x)
 
 
-def refit_cost(parameters: NDArray[Any], boxes: F32, areas: F32) -> None:
+def refit_cost(parameters: NDArray[Any], slot_runs: U32, boxes: I32, areas: F32) -> None:
     """Twin of refit_cost.wgsl for GROUPS workgroups."""
-    count = int(parameters[0]["blocks"] + parameters[0]["nodes"])
-    area = half_areas(boxes.reshape(-1, 6)[:count])
+    blocks, nodes = int(parameters[0]["blocks"]), int(parameters[0]["nodes"])
+    runs = slot_runs.reshape(-1, 2)[: BOX_WIDTH * nodes].astype(np.int64)
+    count = len(runs)
+    runs = np.concatenate([runs, [[0, blocks - 1]]])
+    area = np.zeros(len(runs), np.float32)
+    used = (runs[:, 0] <= runs[:, 1]) & (blocks > 0)
+    found = ordered(run_boxes(boxes, blocks, *runs[used].T)) if blocks else boxes[:0]
+    area[used] = half_areas(found.view(np.float32).reshape(-1, 6))
     lanes = GROUPS * GROUP_SIZE
     rounds = np.zeros((-(-count // lanes), lanes), np.float32)
-    rounds.reshape(-1)[:count] = area
+    rounds.reshape(-1)[:count] = area[:-1]
     by_lane = np.zeros(lanes, np.float32)
     for row in rounds:
         by_lane += row
@@ -51,7 +62,7 @@ def sah_of(areas: F32, boxes: int) -> float:
     """The cost from what the stage wrote, for a tree of so many blocks and nodes. A root without
     area costs as if every box were hit, as in `bvh.sah`."""
     root = float(areas[GROUPS])
-    return float(areas[:GROUPS].sum(dtype=np.float64)) / root if root > 0 else float(boxes)
+    return float(areas.sum(dtype=np.float64)) / root if root > 0 else float(boxes)
 
 
 class GpuRefitCost:
@@ -69,6 +80,7 @@ class GpuRefitCost:
         """Within a compute pass, after the refit's own `encode`."""
         resources = {
             "parameters": self.refit.parameters,
+            "slot_runs": self.refit.resources["slot_runs"],
             "boxes": self.refit.resources["boxes"],
             "areas": self.areas,
         }

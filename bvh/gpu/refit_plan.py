@@ -1,8 +1,7 @@
 """What a refit needs to know of a built BLAS, made once on the host from its bytes.
 
-Nodes are listed by height (levels above the leaves) rather than by depth: a node's children are
-always lower, heights shrink geometrically from the first one on, and the many thin levels of a
-deep tree all end up in the last dispatch.
+A container's blocks lie in depth-first order, so that what is below a child is a run of blocks:
+the plan says each slot's, and the refit needs no order among nodes.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.decode import decode, decode_triangles
-from bvh.gpu.refit_records import HALF_NODE, NO_CHILD, NO_VERTEX, TOP_NODES
+from bvh.gpu.refit_records import HALF_NODE, NO_VERTEX
 from bvh.header import KIND_BLAS, unpack_header
 from bvh.layout import (
     FLAG_I_MASK,
@@ -35,17 +34,14 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RefitPlan:
-    """The order of a refit. `node_units[i]` is node i's 64-byte unit within the container, with
-    HALF_NODE set for an FP16 node; `node_children[i]` are boxes: a block's number, `blocks` plus a
-    node's number, or NO_CHILD. Nodes stand by height, the root last; those of height h are
-    `height_starts[h] : height_starts[h + 1]`. `block_vertices` are this module's."""
+    """`node_units[i]` is the 64-byte unit of node i, in memory order, within the container, with
+    HALF_NODE set for an FP16 node; `slot_runs[i]` are the first and the last block below each of
+    its slots, 1 and 0 for an empty slot. `block_vertices` are this module's."""
 
     leaf_unit: int
-    size_units: int
     block_vertices: U32  # [blocks, 5]
     node_units: U32  # [nodes]
-    node_children: U32  # [nodes, 4]
-    height_starts: U32  # [heights + 1]
+    slot_runs: U32  # [nodes, 4, 2]
 
     @property
     def blocks(self) -> int:
@@ -54,16 +50,6 @@ class RefitPlan:
     @property
     def nodes(self) -> int:
         return len(self.node_units)
-
-    @property
-    def heights(self) -> int:
-        return len(self.height_starts) - 1
-
-    @property
-    def top_height(self) -> int:
-        """First height of the last dispatch: from there on at most TOP_NODES nodes are left."""
-        left = self.nodes - self.height_starts.astype(np.int64)[:-1]
-        return int(np.flatnonzero(left <= TOP_NODES)[0])
 
 
 def block_vertices(words: U32, triangles: Sequence[U32], alike: U32 | None = None) -> U32:
@@ -109,35 +95,42 @@ def block_vertices(words: U32, triangles: Sequence[U32], alike: U32 | None = Non
     return vertices
 
 
+def slot_runs(children: NDArray[np.int32]) -> U32:
+    """[nodes, 4, 2] first and last leaf below every slot of `children` (leaf k is ~k), 1 and 0 for
+    an empty one. ValueError where the leaves of a slot are no run: not in depth-first order."""
+    first = np.full(children.shape, np.iinfo(np.int64).max)
+    last = np.full(children.shape, -1, np.int64)
+    leaves = leaf_slots(children).astype(np.int64)
+    leaf = leaves > 0
+    first[leaf] = last[leaf] = ~children[leaf]
+    for level in reversed(tree_levels(children)):
+        rows, slots = np.nonzero(children[level] >= 0)
+        at = (level[rows], slots)
+        below = children[at]
+        first[at] = first[below].min(axis=1)
+        last[at] = last[below].max(axis=1)
+        leaves[at] = leaves[below].sum(axis=1)
+    used = leaves > 0
+    if (last - first + 1 != leaves)[used].any():
+        raise ValueError("the container's leaves do not lie in depth-first order")
+    return np.stack([np.where(used, first, 1), np.where(used, last, 0)], axis=-1).astype(np.uint32)
+
+
 def make_plan(words: U32, vertices: U32) -> RefitPlan:
     """The plan of one BLAS container (`words` starts at its header); `vertices` are the
-    `block_vertices` of its leaves. ValueError for a TLAS, or for another number of blocks."""
+    `block_vertices` of its leaves. ValueError for a TLAS, for another number of blocks, or for
+    leaves in another order than depth first."""
     header = unpack_header(words)
     if header.kind != KIND_BLAS:
         raise ValueError("a TLAS is built anew, not refitted")
     image = decode(words)
     if vertices.shape != (header.leaf_count, 5):
         raise ValueError(f"vertices of shape {vertices.shape} for {header.leaf_count} blocks")
-    height = np.zeros(len(image.children), np.int64)
-    for level in reversed(tree_levels(image.children)):
-        slots = image.children[level]
-        below = np.where(slots >= 0, height[np.maximum(slots, 0)] + 1, 0)
-        height[level] = below.max(axis=1)
-    order = np.argsort(height, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
     sizes = np.where(image.half, NODE_BYTES[NODE_BOX_FP16], NODE_BYTES[NODE_BOX_FP32])
     units = (HEADER_BYTES + np.cumsum(sizes) - sizes) // UNIT_BYTES
-    slots = image.children[order]
-    children = np.full(slots.shape, NO_CHILD, np.uint32)
-    inner, leaf = slots >= 0, leaf_slots(slots)
-    children[inner] = len(vertices) + place[slots[inner]]
-    children[leaf] = ~slots[leaf]
     return RefitPlan(
         leaf_unit=header.leaf_unit,
-        size_units=header.size_units,
         block_vertices=np.ascontiguousarray(vertices, np.uint32),
-        node_units=(units | np.where(image.half, HALF_NODE, 0))[order].astype(np.uint32),
-        node_children=children,
-        height_starts=np.searchsorted(height[order], np.arange(height.max() + 2)).astype(np.uint32),
+        node_units=(units | np.where(image.half, HALF_NODE, 0)).astype(np.uint32),
+        slot_runs=slot_runs(image.children),
     )

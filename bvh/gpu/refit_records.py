@@ -3,15 +3,17 @@
 from bvh.header import HEADER
 from engine.gpu.structs import Field, Struct
 
-# Nodes whose boxes one workgroup keeps in its memory (12 KiB): the heights above.
-TOP_NODES = 512
-NO_CHILD = 0xFFFFFFFF
 NO_VERTEX = 0xFFFFFFFF
+NO_BLAS = 0xFFFFFFFF
 HALF_NODE = 0x80000000  # in a node's unit: its format
+# The pyramid over the blocks' boxes: a box joins four of the level below; of the last level there
+# are PYRAMID_TOP or fewer, so that two runs of four take all of it.
+PYRAMID_TOP = 8
+BLOCK_LEVELS = 4  # made by the blocks' dispatch: 256 blocks a workgroup
+TILE_LEVELS = 5  # made by each dispatch after it: 1024 boxes a workgroup
 # Words of the counts.
-PENDING_NONFINITE, PENDING_OVERFLOW, FOUND_NONFINITE, FOUND_OVERFLOW = range(4)
+PENDING_NONFINITE, FOUND_NONFINITE, FOUND_OVERFLOW = range(3)
 HEADER_BOUNDS_WORD = HEADER.offsets["bounds_min"] // 4
-assert HEADER_BOUNDS_WORD % 4 == 0
 
 REFIT_PARAMETERS = Struct(
     "RefitParameters",
@@ -20,20 +22,31 @@ REFIT_PARAMETERS = Struct(
     Field("blocks", "u32"),
     Field("nodes", "u32"),
     Field("vertex_words", "u32"),  # from one vertex's position to the next
-    Field("height_first", "u32"),  # heights that this dispatch does
-    Field("height_end", "u32"),
-    Field("heights", "u32"),
-    Field("own_first", "u32"),  # first box that the one workgroup keeps; none: NO_CHILD
     Field("vertex_first", "u32"),  # word of vertex 0's position
+    Field("level", "u32"),  # of the pyramid, that this dispatch starts from
     Field("zero", "u32"),  # 0, unknown to the compiler
-    Field("pad", "u32"),
 )
+
+
+def pyramid_sizes(blocks: int) -> list[int]:
+    """Boxes of every level of the pyramid, the blocks' own first."""
+    sizes = [blocks]
+    while sizes[-1] > PYRAMID_TOP:
+        sizes.append(-(-sizes[-1] // 4))
+    return sizes
+
+
+def pyramid_levels(blocks: int) -> list[int]:
+    """The level that each dispatch after the blocks' starts from; at least one."""
+    last = len(pyramid_sizes(blocks)) - 1
+    return list(range(BLOCK_LEVELS, max(last, BLOCK_LEVELS + 1), TILE_LEVELS))
 
 
 def wgsl() -> str:
     """The record and constants for shaders."""
-    names = ("TOP_NODES", "NO_CHILD", "NO_VERTEX", "HALF_NODE", "HEADER_BOUNDS_WORD")
-    counts = ("PENDING_NONFINITE", "PENDING_OVERFLOW", "FOUND_NONFINITE", "FOUND_OVERFLOW")
-    lines = [f"const {name}: u32 = {globals()[name]}u;" for name in (*names, *counts)]
+    names = ("NO_VERTEX", "NO_BLAS", "HALF_NODE", "HEADER_BOUNDS_WORD", "PYRAMID_TOP")
+    levels = ("BLOCK_LEVELS", "TILE_LEVELS")
+    counts = ("PENDING_NONFINITE", "FOUND_NONFINITE", "FOUND_OVERFLOW")
+    lines = [f"const {name}: u32 = {globals()[name]}u;" for name in (*names, *levels, *counts)]
     text = "\n".join(["// Generated from bvh/gpu/refit_records.py.", *lines])
     return f"{text}\n{REFIT_PARAMETERS.wgsl()}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.refit_records import HEADER_BOUNDS_WORD, NO_CHILD
+from bvh.gpu.refit_records import HEADER_BOUNDS_WORD, NO_BLAS
 from bvh.layout import UNIT_WORDS
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
@@ -21,8 +21,8 @@ GROUP_SIZE = 256
 
 
 def refit_table(refitted: U32, words: U32, blases: NDArray[Any]) -> None:
-    """Twin of refit_table.wgsl: numbers in `blases` (NO_CHILD for none) of what was refitted."""
-    for number in refitted[refitted != NO_CHILD]:
+    """Twin of refit_table.wgsl: numbers in `blases` (NO_BLAS for none) of what was refitted."""
+    for number in refitted[refitted != NO_BLAS]:
         at = UNIT_WORDS * int(blases[number]["base_unit"]) + HEADER_BOUNDS_WORD
         bounds = words[at : at + 6].view(np.float32)
         if not np.isnan(bounds[0]):
@@ -38,7 +38,7 @@ class GpuRefitTable:
         )
         self.groups = -(-len(refitted) // GROUP_SIZE)
         # A buffer has at least four words, and its length is the count.
-        numbers = np.full(max(4, -(-len(refitted) // 4) * 4), NO_CHILD, np.uint32)
+        numbers = np.full(max(4, -(-len(refitted) // 4) * 4), NO_BLAS, np.uint32)
         numbers[: len(refitted)] = refitted
         self.numbers = numbers
         self.resources = {"refitted": device.upload("refit/numbers", numbers)}

@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from bvh.gpu.refit_plan import RefitPlan
 from bvh.gpu.refit_records import (
+    BLOCK_LEVELS,
     FOUND_NONFINITE,
     FOUND_OVERFLOW,
     HALF_NODE,
     HEADER_BOUNDS_WORD,
-    NO_CHILD,
     NO_VERTEX,
     PENDING_NONFINITE,
-    PENDING_OVERFLOW,
     REFIT_PARAMETERS,
+    TILE_LEVELS,
+    pyramid_levels,
+    pyramid_sizes,
 )
 from bvh.layout import (
     BOX_BOUNDS_WORD,
-    BOX_FP32_TAIL_WORD,
+    BOX_FP16_CHILD_WORDS,
     BOX_WIDTH,
-    EMPTY_BOUND_FP16,
-    EMPTY_BOUND_FP32,
     TRIANGLE_V2_WORD,
     TRIANGLE_V4_WORD,
     UNIT_BYTES,
@@ -35,8 +35,7 @@ from bvh.layout import (
 
 U32 = NDArray[np.uint32]
 I32 = NDArray[np.int32]
-
-_EMPTY_LOW, _EMPTY_HIGH = 0x7FFFFFFF, -0x7FFFFFFF
+I64 = NDArray[np.int64]
 
 
 def ordered(bits: NDArray[Any]) -> I32:
@@ -50,10 +49,11 @@ def refit_blocks(
     positions: U32,
     block_vertices: U32,
     words: U32,
-    boxes: U32,
+    boxes: I32,
     counts: U32,
 ) -> None:
-    """Twin of refit_blocks.wgsl: corners into blocks, and their boxes (six float bits each)."""
+    """Twin of refit_blocks.wgsl: corners into blocks, their boxes (six ordered integers each) and
+    the pyramid's first levels above them."""
     p = parameters[0]
     blocks, first_word, stride = (int(p[n]) for n in ("blocks", "vertex_first", "vertex_words"))
     ids = block_vertices.reshape(-1, 5)[:blocks].astype(np.int64)
@@ -72,61 +72,93 @@ def refit_blocks(
     held[fan, TRIANGLE_V4_WORD : TRIANGLE_V4_WORD + 3] = corners[fan, 4]
     keys = ordered(corners)
     box = np.concatenate([keys.min(axis=1), keys.max(axis=1)], axis=1)
-    boxes[: 6 * blocks] = ordered(box).view(np.uint32).reshape(-1)
+    boxes[: 6 * blocks] = box.reshape(-1)
+    _join_levels(boxes, blocks, 0, BLOCK_LEVELS)
+
+
+def _join_levels(boxes: I32, blocks: int, level: int, count: int) -> None:
+    """`count` levels above `level`, as far as the pyramid goes."""
+    sizes = pyramid_sizes(blocks)
+    every = boxes[: 6 * sum(sizes)].reshape(-1, 6)
+    for above in range(level + 1, min(level + count, len(sizes) - 1) + 1):
+        start = sum(sizes[: above - 1])
+        below = every[start : start + sizes[above - 1]]
+        fours = np.arange(0, len(below), 4)
+        out = every[start + len(below) : start + len(below) + sizes[above]]
+        out[:, :3] = np.minimum.reduceat(below[:, :3], fours)
+        out[:, 3:] = np.maximum.reduceat(below[:, 3:], fours)
+
+
+def refit_pyramid(parameters: NDArray[Any], boxes: I32, counts: U32) -> None:
+    """Twin of refit_pyramid.wgsl: TILE_LEVELS levels above `level`."""
+    p = parameters[0]
+    if p["level"] == BLOCK_LEVELS:
+        counts[FOUND_NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
+        counts[FOUND_OVERFLOW] = 0
+    _join_levels(boxes, int(p["blocks"]), int(p["level"]), TILE_LEVELS)
+
+
+def run_boxes(boxes: I32, blocks: int, first: I64, last: I64) -> I32:
+    """[n, 6] box of each run of blocks, none of them empty, walked as in refit_runs.wgsl."""
+    found = np.empty((len(first), 6), np.int32)
+    found[:, :3], found[:, 3:] = 0x7FFFFFFF, -0x7FFFFFFF
+    every = boxes.reshape(-1, 6)
+    rows, left, right = np.arange(len(first)), first, last
+    start = 0
+    for size in pyramid_sizes(blocks):
+        split = np.minimum(left | 3, right)
+        rest = np.maximum(right & ~3, left)
+        for step in range(4):
+            for at in (np.minimum(left + step, split), np.minimum(rest + step, right)):
+                box = every[start + at]
+                found[rows, :3] = np.minimum(found[rows, :3], box[:, :3])
+                found[rows, 3:] = np.maximum(found[rows, 3:], box[:, 3:])
+        left, right = left // 4 + 1, right // 4 - 1
+        more = left <= right
+        rows, left, right = rows[more], left[more], right[more]
+        start += size
+    return found
 
 
 def refit_nodes(
     parameters: NDArray[Any],
-    height_starts: U32,
     node_units: U32,
-    node_children: U32,
+    slot_runs: U32,
+    boxes: I32,
     words: U32,
-    boxes: U32,
     counts: U32,
 ) -> None:
-    """Twin of refit_nodes.wgsl: the heights [height_first, height_end), from the lowest up."""
+    """Twin of refit_nodes.wgsl: children's boxes into nodes, and the header's bounds."""
     p = parameters[0]
-    base, blocks = int(p["base_unit"]), int(p["blocks"])
-    units = words.reshape(-1, UNIT_WORDS)
-    bits = boxes[: 6 * (blocks + int(p["nodes"]))].reshape(-1, 6)
-    for height in range(int(p["height_first"]), int(p["height_end"])):
-        rows = np.arange(height_starts[height], height_starts[height + 1])
-        children = node_children.reshape(-1, BOX_WIDTH)[rows]
-        used = children != NO_CHILD
-        child = bits[np.where(used, children, 0)]  # [n, 4, 6]
-        unit = node_units[rows]
-        half = (unit & np.uint32(HALF_NODE)) != 0
-        at = base + (unit & np.uint32(HALF_NODE - 1)).astype(np.int64)
-        values = np.where(used[..., None], child, 0).astype(np.uint32).view(np.float32)
-        packed = pack_half_bounds(values[half][..., :3], values[half][..., 3:])
-        infinite = (packed.view(np.uint16) & 0x7FFF) == 0x7C00
-        counts[PENDING_OVERFLOW] += infinite.any(axis=-1).sum(dtype=np.uint32)
-        packed[~used[half]] = EMPTY_BOUND_FP16
-        units[at[half], BOX_BOUNDS_WORD:] = packed.reshape(-1, 12)
-        wide = np.where(used[..., None], child, EMPTY_BOUND_FP32)[~half].astype(np.uint32)
-        wide = wide.reshape(-1, BOX_FP32_TAIL_WORD - BOX_BOUNDS_WORD)
-        split = UNIT_WORDS - BOX_BOUNDS_WORD
-        units[at[~half], BOX_BOUNDS_WORD:] = wide[:, :split]
-        units[at[~half] + 1, : BOX_FP32_TAIL_WORD - UNIT_WORDS] = wide[:, split:]
-        keys = ordered(child)
-        low = np.where(used[..., None], keys[..., :3], np.int32(_EMPTY_LOW)).min(axis=1)
-        high = np.where(used[..., None], keys[..., 3:], np.int32(_EMPTY_HIGH)).max(axis=1)
-        bits[blocks + rows] = ordered(np.concatenate([low, high], axis=1)).view(np.uint32)
-    if p["height_end"] == p["heights"]:
-        if blocks:
-            header = UNIT_WORDS * base + HEADER_BOUNDS_WORD
-            words[header : header + 6] = bits[-1]
-        counts[FOUND_NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
-        counts[FOUND_OVERFLOW], counts[PENDING_OVERFLOW] = counts[PENDING_OVERFLOW], 0
+    base, blocks, nodes = int(p["base_unit"]), int(p["blocks"]), int(p["nodes"])
+    if not blocks:
+        return
+    runs = slot_runs.reshape(-1, 2)[: BOX_WIDTH * nodes].astype(np.int64)
+    used = np.flatnonzero(runs[:, 0] <= runs[:, 1])
+    first, last = np.append(runs[used, 0], 0), np.append(runs[used, 1], blocks - 1)
+    bits = ordered(run_boxes(boxes, blocks, first, last)).view(np.uint32)
+    header = UNIT_WORDS * base + HEADER_BOUNDS_WORD
+    words[header : header + 6] = bits[-1]
+    bits = bits[:-1]
+    unit = node_units[used // BOX_WIDTH]
+    half = (unit & np.uint32(HALF_NODE)) != 0
+    bounds = UNIT_WORDS * (base + (unit & np.uint32(HALF_NODE - 1)).astype(np.int64))
+    size = np.where(half, BOX_FP16_CHILD_WORDS, 6)
+    at = (bounds + BOX_BOUNDS_WORD + size * (used % BOX_WIDTH))[:, None]
+    values = bits[half].view(np.float32)
+    packed = pack_half_bounds(values[:, :3], values[:, 3:])
+    infinite = (packed.view(np.uint16) & 0x7FFF) == 0x7C00
+    counts[FOUND_OVERFLOW] += infinite.any(axis=-1).sum(dtype=np.uint32)
+    words[at[half] + np.arange(BOX_FP16_CHILD_WORDS)] = packed
+    words[at[~half] + np.arange(6)] = bits[~half]
 
 
 def make_parameters(
     plan: RefitPlan, base_bytes: int, vertex_words: int, vertex_first: int = 0
 ) -> list[NDArray[Any]]:
-    """One REFIT_PARAMETERS record a dispatch over nodes; the first serves the blocks, too."""
-    top = plan.top_height
+    """REFIT_PARAMETERS records: one for blocks and nodes, then one a dispatch of the pyramid."""
     records = []
-    for first in range(top + 1):
+    for level in (0, *pyramid_levels(plan.blocks)):
         record = np.zeros(1, REFIT_PARAMETERS.dtype)
         record["base_unit"] = base_bytes // UNIT_BYTES
         record["leaf_unit"] = plan.leaf_unit
@@ -134,12 +166,7 @@ def make_parameters(
         record["nodes"] = plan.nodes
         record["vertex_words"] = vertex_words
         record["vertex_first"] = vertex_first
-        record["height_first"] = first
-        record["height_end"] = first + 1 if first < top else plan.heights
-        record["heights"] = plan.heights
-        record["own_first"] = NO_CHILD
-        if first == top:
-            record["own_first"] = plan.blocks + plan.height_starts[top]
+        record["level"] = level
         records.append(record)
     return records
 
@@ -149,19 +176,12 @@ def refit(
 ) -> tuple[int, int]:
     """The same on the CPU: refits `words` in place from positions `[v, 3]`. Returns the counts
     (blocks with a corner that is not finite, children's boxes beyond binary16)."""
-    boxes = np.zeros(6 * (plan.blocks + plan.nodes), np.uint32)
+    boxes = np.zeros(6 * sum(pyramid_sizes(plan.blocks)), np.int32)
     counts = np.zeros(4, np.uint32)
     vertices = np.ascontiguousarray(positions, np.float32).view(np.uint32).reshape(-1)
-    records = make_parameters(plan, base_bytes, 3)
-    refit_blocks(records[0], vertices, plan.block_vertices, words, boxes, counts)
-    for record in records:
-        refit_nodes(
-            record,
-            plan.height_starts,
-            plan.node_units,
-            plan.node_children,
-            words,
-            boxes,
-            counts,
-        )
+    whole, *levels = make_parameters(plan, base_bytes, 3)
+    refit_blocks(whole, vertices, plan.block_vertices, words, boxes, counts)
+    for record in levels:
+        refit_pyramid(record, boxes, counts)
+    refit_nodes(whole, plan.node_units, plan.slot_runs, boxes, words, counts)
     return int(counts[FOUND_NONFINITE]), int(counts[FOUND_OVERFLOW])

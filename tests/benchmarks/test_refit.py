@@ -29,4 +29,4 @@ def test_speed_of_a_small_mesh(shared_scenes: Path, tmp_path: Path) -> None:
     refit_speed.main(scene=shared_scenes / "spot.obj", builder="lbvh", repeats=2, out=out)
     record = json.loads(out.read_text(encoding="utf-8"))
     assert record["words_unlike_the_twin"] == record["words_unlike_the_build"] == 0
-    assert set(record["times"]) == {"whole_ms", "blocks", "nodes"}
+    assert set(record["times"]) == {"whole_ms", "blocks", "pyramid", "nodes"}

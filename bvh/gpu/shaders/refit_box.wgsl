@@ -22,19 +22,13 @@ fn join(a: OrderedBox, b: OrderedBox) -> OrderedBox {
     return OrderedBox(min(a.low, b.low), max(a.high, b.high));
 }
 
-fn is_empty(box: OrderedBox) -> bool {
-    return box.low.x > box.high.x;
+// A box as the pyramid stores it, three vec2i, and back.
+fn pack_box(box: OrderedBox) -> array<vec2i, 3> {
+    return array<vec2i, 3>(box.low.xy, vec2i(box.low.z, box.high.x), box.high.yz);
 }
 
-fn pack_float_box(box: OrderedBox) -> array<vec2u, 3> {
-    let low = bitcast<vec3u>(ordered(box.low));
-    let high = bitcast<vec3u>(ordered(box.high));
-    return array<vec2u, 3>(low.xy, vec2u(low.z, high.x), high.yz);
-}
-
-fn unpack_float_box(a: vec2u, b: vec2u, c: vec2u) -> OrderedBox {
-    return OrderedBox(
-        ordered(bitcast<vec3i>(vec3u(a, b.x))), ordered(bitcast<vec3i>(vec3u(b.y, c))));
+fn unpack_box(a: vec2i, b: vec2i, c: vec2i) -> OrderedBox {
+    return OrderedBox(vec3i(a, b.x), vec3i(b.y, c));
 }
 
 // The three words of a box in an FP16 node.

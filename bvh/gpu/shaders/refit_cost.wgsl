@@ -1,10 +1,13 @@
 // Half the surface areas of a refitted tree's boxes, summed by workgroup: bvh/gpu/refit_cost.py.
 
 #import bvh.gpu.refit_records
+#import "bvh/gpu/shaders/refit_box.wgsl"
+#import "bvh/gpu/shaders/refit_runs.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: RefitParameters;
-@group(0) @binding(1) var<storage, read> boxes: array<vec2f>;
-@group(0) @binding(2) var<storage, read_write> areas: array<f32>; // by workgroup, then the root's
+@group(0) @binding(1) var<storage, read> slot_runs: array<vec2u>;
+@group(0) @binding(2) var<storage, read> boxes: array<vec2i>;
+@group(0) @binding(3) var<storage, read_write> areas: array<f32>; // by workgroup, then the root's
 
 const LONGEST_SIDE = 1e18; // no area overflows
 
@@ -14,11 +17,11 @@ fn rounded(value: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(value) ^ parameters.zero);
 }
 
-fn half_area(box: u32) -> f32 {
-    let a = boxes[3u * box];
-    let b = boxes[3u * box + 1u];
-    let c = boxes[3u * box + 2u];
-    let side = min(vec3f(b.y, c) - vec3f(a, b.x), vec3f(LONGEST_SIDE));
+fn half_area(first: u32, last: u32) -> f32 {
+    if (first > last || parameters.blocks == 0u) { return 0.0; }
+    let box = run_box(parameters.blocks, first, last);
+    let low = bitcast<vec3f>(ordered(box.low));
+    let side = min(bitcast<vec3f>(ordered(box.high)) - low, vec3f(LONGEST_SIDE));
     let two = rounded(rounded(side.x * side.y) + rounded(side.y * side.z));
     return two + rounded(side.z * side.x);
 }
@@ -29,10 +32,11 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = parameters.blocks + parameters.nodes;
+    let count = 4u * parameters.nodes;
     var sum = 0.0;
-    for (var box = group.x * 256u + lane; box < count; box += groups.x * 256u) {
-        sum = rounded(sum + half_area(box));
+    for (var slot = group.x * 256u + lane; slot < count; slot += groups.x * 256u) {
+        let run = slot_runs[slot];
+        sum = rounded(sum + half_area(run.x, run.y));
     }
     sums[lane] = sum;
     workgroupBarrier();
@@ -41,5 +45,7 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) { areas[group.x] = sums[0]; }
-    if (lane == 0u && group.x == 0u) { areas[groups.x] = half_area(count - 1u); }
+    if (lane == 0u && group.x == 0u) {
+        areas[groups.x] = half_area(0u, max(parameters.blocks, 1u) - 1u);
+    }
 }

@@ -11,7 +11,7 @@
 
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) lane: vec3u) {
-    if (lane.x >= arrayLength(&refitted) || refitted[lane.x] == NO_CHILD) { return; }
+    if (lane.x >= arrayLength(&refitted) || refitted[lane.x] == NO_BLAS) { return; }
     let blas = refitted[lane.x];
     let at = UNIT_WORDS * blases[blas].base_unit + HEADER_BOUNDS_WORD;
     let low = vec3u(words[at], words[at + 1u], words[at + 2u]);
