@@ -34,8 +34,11 @@ U32 = NDArray[np.uint32]
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/treeline/blas`, or below `~/.cache` where that is unset or relative (XDG
-    Base Directory Specification)."""
+    """`$TREELINE_CACHE`; where that is unset `$XDG_CACHE_HOME/treeline/blas`, or below `~/.cache`
+    where that is unset or relative (XDG Base Directory Specification)."""
+    own = os.environ.get("TREELINE_CACHE")
+    if own:
+        return Path(own)
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     base = given if given.is_absolute() else Path.home() / ".cache"
     return base / "treeline" / "blas"

@@ -27,11 +27,13 @@ from bvh.build import Blas, BuildOptions, build_blas
 from bvh.coordinate_range import describe, largest_coordinate, scale_into_range
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
+from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.scene.animation import Animation
 from engine.scene.mesh import Mesh
 from engine.scene.scene import Instance, Scene
 from engine.scene.upload import ScenePack, pack_scene
+from passes.build_blases import BlasRequest, Build, SharedBuilder, Told, build_blases
 
 GROUPS = ("static", "object", "all")
 FULL_MASK = 0xFF
@@ -61,10 +63,18 @@ def prepare(
     options: BuildOptions | None = None,
     group: str = "static",
     cache: BlasCache | None = None,
+    device: Device | None = None,
+    *,
+    build: Build | None = None,
+    told: Told | None = None,
 ) -> PreparedScene:
     """Groups, recentres, builds and packs. UserError for an unknown group, or one naming an
     instance whose transform is singular or that lies outside the range of coordinates. BLASes of
-    what does not deform come from `cache` where it has them."""
+    what does not deform come from `cache` where it has them.
+
+    With a `device` and near pairing BLASes are built there, to the same bytes as without; best
+    pairing is the CPU's. `build` replaces `build_blas` for all of them; `told` is called
+    before each."""
     options = options or BuildOptions()
     if group not in GROUPS:
         raise UserError(f"unknown group '{group}', there are {', '.join(GROUPS)}")
@@ -74,8 +84,7 @@ def prepare(
 
     meshes: list[Mesh] = []
     instances: list[Instance] = []
-    blases: list[Blas] = []
-    names: list[str] = []
+    requests: list[BlasRequest] = []
     bvh_instances: list[BvhInstance] = []
     object_names: list[str] = []
 
@@ -86,8 +95,7 @@ def prepare(
             placed = replace(scene.instances[index], mesh=len(meshes), transform=transform)
             instances.append(placed)
             meshes.append(mesh)
-        blases.append(_build(scene, baked, options, cache))
-        names.append(group)
+        requests.append(BlasRequest(group, tuple(baked)))
         bvh_instances.append(BvhInstance(0, transform, FULL_MASK, first_object=0, name=group))
         object_names.append(group)
 
@@ -98,10 +106,10 @@ def prepare(
             lasting = scene.instances[parts[0]].lifetime != "deforming"
             whole = [scene.meshes[mesh] for mesh in key]
             whole, back = _centred(whole, recentre, may_scale=lasting)
-            blas_of_meshes[key] = (len(blases), len(meshes), back)
+            blas_of_meshes[key] = (len(requests), len(meshes), back)
             meshes += whole
-            blases.append(_build(scene, whole, options, cache if lasting else None))
-            names.append(whole[0].name if len(whole) == 1 else _stem(whole[0].name))
+            name = whole[0].name if len(whole) == 1 else _stem(whole[0].name)
+            requests.append(BlasRequest(name, tuple(whole), lasting))
         blas, first_mesh, shift = blas_of_meshes[key]
         first = scene.instances[parts[0]]
         transform = first.transform @ shift
@@ -109,12 +117,15 @@ def prepare(
         bvh_instances.append(
             BvhInstance(blas, transform, first.mask, first_object=len(instances), name=name)
         )
-        object_names.append(names[blas])
+        object_names.append(requests[blas].name)
         instances += [
             replace(scene.instances[i], mesh=first_mesh + part, transform=transform)
             for part, i in enumerate(parts)
         ]
 
+    if build is None and device is not None and options.pairing == "near":
+        build = SharedBuilder(device).build
+    blases = build_blases(scene, requests, options, build or build_blas, cache, told)
     prepared = replace(
         scene,
         meshes=tuple(meshes),
@@ -122,7 +133,7 @@ def prepare(
         animation=_animation(scene, instances),
     )
     _check_reach(blases, bvh_instances)
-    bvh = assemble(blases, names, bvh_instances, options)
+    bvh = assemble(blases, [request.name for request in requests], bvh_instances, options)
     return PreparedScene(prepared, bvh, pack_scene(prepared), tuple(object_names), group, options)
 
 
@@ -262,16 +273,3 @@ def _check_reach(blases: Sequence[Blas], instances: Sequence[BvhInstance]) -> No
             f"nothing in the scene is farther than {farthest:.3g} from the origin; the frame is "
             f"right from {SMALLEST_REACH:.2g} on"
         )
-
-
-def _build(
-    scene: Scene, meshes: Sequence[Mesh], options: BuildOptions, cache: BlasCache | None
-) -> Blas:
-    """One BLAS whose geometry g is meshes[g]."""
-    counts = [len(mesh.triangles) for mesh in meshes]
-    triangles = np.concatenate([mesh.positions[mesh.triangles] for mesh in meshes])
-    geometry = np.repeat(np.arange(len(meshes), dtype=np.uint32), counts)
-    primitive = np.concatenate([np.arange(count, dtype=np.uint32) for count in counts])
-    opaque = np.array([scene.materials[mesh.material].opaque for mesh in meshes], bool)
-    build = cache.build if cache is not None else build_blas
-    return build(triangles, geometry, primitive, opaque, options)

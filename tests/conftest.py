@@ -4,6 +4,7 @@ A missing adapter is an error here, not a skip: llvmpipe counts as one, and the 
 """
 
 import os
+import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,11 @@ np.infty = np.inf  # type: ignore[attr-defined]  # noqa: NPY201
 
 # Infinity and NaN have to be asked for with np.errstate where they are meant.
 np.seterr(over="raise", invalid="raise", divide="raise", under="ignore")
+
+# Commands that keep what they built, started here or as processes, keep it here and not with the
+# user's. (XDG_CACHE_HOME would hide the drivers' compiled shaders, too.)
+_CACHE = tempfile.TemporaryDirectory(prefix="treeline-cache-")
+os.environ["TREELINE_CACHE"] = _CACHE.name
 
 ROOT = Path(__file__).resolve().parent.parent
 

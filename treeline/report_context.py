@@ -4,7 +4,7 @@ import datetime
 import math
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ class Setting:
     gbuffer: str
     seed: int
     traversal: str = "fast"  # one of bvh.gpu.trace_rays.TRAVERSALS
+    built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
 
 
 def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
@@ -35,18 +36,22 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
     context = structure_context(
         setting.scene, setting.scene_path, setting.device, setting.options, setting.group
     )
-    return context | plain(
-        {
-            "width": timed.width,
-            "height": timed.height,
-            "seed": setting.seed,
-            "gbuffer": setting.gbuffer,
-            "traversal": setting.traversal,
-            "frames": len(timed.frames),
-            "warmup": timed.warmup,
-            "result_hash": timed.result_hash,
-            "valid": measurement.valid,
-        }
+    return (
+        context
+        | plain(setting.built)
+        | plain(
+            {
+                "width": timed.width,
+                "height": timed.height,
+                "seed": setting.seed,
+                "gbuffer": setting.gbuffer,
+                "traversal": setting.traversal,
+                "frames": len(timed.frames),
+                "warmup": timed.warmup,
+                "result_hash": timed.result_hash,
+                "valid": measurement.valid,
+            }
+        )
     )
 
 
@@ -60,9 +65,7 @@ def structure_context(
             "scene": scene_name,
             "scene_sha256": scene.sha256,
             "triangles": scene.triangle_count,
-            "builder": options.builder,
-            "nodes": options.nodes,
-            "leaf": options.leaf,
+            **options_context(options),
             "group": group,
             "light": {
                 "source": scene.light_source,
@@ -75,6 +78,18 @@ def structure_context(
             "notes": scene.notes,
         }
     )
+
+
+def options_context(options: Any) -> dict[str, Any]:
+    """BuildOptions by the names of their command line options."""
+    return {
+        "builder": options.builder,
+        "leaf": options.leaf,
+        "nodes": options.nodes,
+        "collapse": options.collapse,
+        "optimize": options.reinsertion,
+        "pairing": options.pairing,
+    }
 
 
 def device_context(device: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
-from treeline.report_table import find, number, timing_label
+from treeline.report_table import build_label, find, number, timing_label
 
 # Neighbours in the bar differ in hue and lightness (Tableau 10).
 PASS_COLOURS = (
@@ -54,7 +54,8 @@ frame.png beside this page is lossless.</figcaption></figure>
 <h2>Node visits a pixel</h2>
 <div class="maps">{"".join(map_card(t, m) for t, m in maps.items())}</div>
 <h2>Passes</h2><div class="card">{pass_table(report)}</div>
-<h2>Structures</h2><div class="card">{build_rows_table(report)}</div>
+<h2>Structures</h2><p class="soft">{escape(build_label(context))}</p>
+<div class="card">{build_rows_table(report)}</div>
 <h2>What each object costs</h2><div class="card">{object_table(report)}</div>
 <h2>Cost model</h2><div class="card">{model_table(report)}</div>
 <h2>Host</h2><div class="card">{host_table(report)}</div>

@@ -129,6 +129,19 @@ def shortened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [*rows[:ROWS_SHOWN], (more, *("" for _ in rows[0][1:]))]
 
 
+def build_label(context: dict[str, Any]) -> str:
+    """How the structures were made, in one line."""
+    built = ""
+    if "on" in context:
+        built = f"; {context['blas_built']} BLAS built on the {context['on'].upper()}"
+        built += f", {context['blas_cached']} from the cache"
+    return (
+        f"builder {context['builder']}, leaf {context['leaf']}, nodes {context['nodes']}, "
+        f"collapse {context['collapse']}, optimize {context['optimize']}, "
+        f"pairing {context['pairing']}{built}"
+    )
+
+
 def report_tables(report: dict[str, Any]) -> Group:
     """Everything the terminal shows at the end of a report."""
     context = report["context"]
@@ -136,8 +149,7 @@ def report_tables(report: dict[str, Any]) -> Group:
     head = (
         f"{context['scene']}: {context['triangles']:,} triangles, "
         f"{context['width']}x{context['height']}, {context['frames']} frames, "
-        f"builder {context['builder']}, nodes {context['nodes']}, leaf {context['leaf']}, "
-        f"group {context['group']}\n{timing_label(context)}"
+        f"group {context['group']}\n{build_label(context)}\n{timing_label(context)}"
     )
     foot = (
         f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "

@@ -1,13 +1,42 @@
-"""Structures for the commands that look at one: read from a file, or built from the scene."""
+"""Structures for the commands: read from a file, or built from the scene as options say."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from bvh.blas_cache import BlasCache
 from bvh.build import BuildOptions
 from bvh.container import load as load_container
 from bvh.scene_bvh import SceneBvh
+from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.scene.scene import Scene
-from passes.prepare import prepare
+from passes.prepare import PreparedScene, prepare
+from treeline.measure import Progress
+
+if TYPE_CHECKING:
+    from treeline.cli.options import Common
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A prepared scene, where its BLASes were built, and how many of them the cache had."""
+
+    prepared: PreparedScene
+    on: str  # cpu or gpu
+    cached: int
+
+    @property
+    def bvh(self) -> SceneBvh:
+        return self.prepared.bvh
+
+    def context(self) -> dict[str, Any]:
+        """What a report says of it, beside its options."""
+        return {
+            "on": self.on,
+            "blas_built": len(self.bvh.blas_stats) - self.cached,
+            "blas_cached": self.cached,
+        }
 
 
 def read(path: Path) -> SceneBvh:
@@ -17,6 +46,46 @@ def read(path: Path) -> SceneBvh:
     return load_container(path)
 
 
-def build(scene: Scene, options: BuildOptions, group: str) -> SceneBvh:
-    """The scene's structure, as a frame would trace it."""
-    return prepare(scene, options, group).bvh
+def build(
+    scene: Scene,
+    options: BuildOptions,
+    group: str,
+    *,
+    device: Device | None = None,
+    cache: BlasCache | None = None,
+    progress: Progress | None = None,
+) -> Structure:
+    """The scene's structure, as a frame would trace it, built on the `device` if there is one and
+    options allow it (see `passes.prepare`)."""
+    place = device if options.pairing == "near" else None
+    where = "" if place is None else f" on {place.info.adapter}"
+
+    def told(name: str, done: int, total: int) -> None:
+        if progress is not None and done:
+            progress.advance(name)
+        elif progress is not None:
+            progress.begin(f"building {total} BLAS{where}", total)
+
+    prepared = prepare(scene, options, group, cache, place, told=told)
+    cached = 0 if cache is None else cache.counts.hits
+    return Structure(prepared, "cpu" if place is None else "gpu", cached)
+
+
+def build_for(
+    common: "Common",
+    scene: Scene,
+    progress: Progress,
+    *,
+    device: Device | None = None,
+    cached: bool = True,
+) -> Structure:
+    """As the command's options say; `device` is the one that the command has opened already, and
+    `cached` whether it uses the cache unless told otherwise."""
+    return build(
+        scene,
+        common.build_options(),
+        common.group,
+        device=common.build_device(device),
+        cache=common.blas_cache(cached),
+        progress=progress,
+    )

@@ -130,6 +130,9 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, rng: Any, monkeypatch: An
 
 
 def test_the_users_folder(monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setenv("TREELINE_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.delenv("TREELINE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "treeline" / "blas"
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

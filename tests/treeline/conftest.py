@@ -249,7 +249,7 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
         adapter="llvmpipe", adapter_type="CPU", backend="Vulkan", driver="Mesa", is_cpu=True
     )
     device = SimpleNamespace(info=info, timing_source="timestamp-query")
-    options = SimpleNamespace(builder="sah", nodes="auto", leaf=2)
+    options = BuildOptions()
     none = np.zeros(1, np.uint32)
     corners = np.eye(3, dtype=np.float32)[None]
     real = build_blas(corners, none, none, np.array([True]), BuildOptions()).stats

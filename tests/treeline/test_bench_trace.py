@@ -19,7 +19,7 @@ from treeline.kernels import two_triangles
 
 @pytest.fixture(scope="module")
 def bvh() -> SceneBvh:
-    return structures.build(two_triangles(), BuildOptions(nodes="fp32"), "all")
+    return structures.build(two_triangles(), BuildOptions(nodes="fp32"), "all").bvh
 
 
 def rays_of(bvh: SceneBvh, kind: str) -> RaySet:

@@ -37,19 +37,20 @@ def trace(
     loaded = [(path.stem, load(path)) for path in rays]
     with steps(common.quiet) as progress:
         device = common.open_device()
-        progress.begin("loading and building")
+        options = common.build_options()
+        progress.begin("loading the scene")
         scene = common.load_scene()
         for path, (_, rayset) in zip(rays, loaded, strict=True):
             if rayset.scene_sha256 not in ("", scene.sha256):
                 raise UserError(f"{path} was made from another scene file than {scene.name}")
-        options = common.build_options()
-        bvh = structures.build(scene, options, common.group)
+        structure = structures.build_for(common, scene, progress, device=device, cached=False)
         if repeats is None:
             repeats = CPU_REPEATS if device.info.is_cpu else GPU_REPEATS
         if warmup is None:
             warmup = CPU_WARMUP_MS if device.info.is_cpu else GPU_WARMUP_MS
-        results = bench(device, bvh, loaded, repeats, warmup, progress, traversal)
+        results = bench(device, structure.bvh, loaded, repeats, warmup, progress, traversal)
     context = structure_context(scene, common.scene_name, device, options, common.group)
+    context |= structure.context()
     rows = [plain(trace_row(result)) for result in results]
     emit_json(
         {

@@ -28,16 +28,16 @@ def capture(
 ) -> None:
     """Capture one frame: guest buffers, rays of chosen queues and their results."""
     from passes.hybrid import RAY_TYPES, FrameOptions, HybridFrame
-    from passes.prepare import prepare
+    from treeline import structures
     from treeline.capture import capture_frame, find_queues, save
 
     width, height = parse_size(size)
     chosen = find_queues(queue or [ray.name for ray in RAY_TYPES])
     with steps(common.quiet) as progress:
         device = common.open_device()
-        progress.begin("loading and building")
+        progress.begin("loading the scene")
         scene = common.load_scene()
-        prepared = prepare(scene, common.build_options(), common.group)
+        prepared = structures.build_for(common, scene, progress, device=device).prepared
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
         options = FrameOptions(width, height, seed=seed, gbuffer=gbuffer)
         frame = HybridFrame(device, prepared, options)

@@ -24,12 +24,12 @@ def inspect(
     from treeline.report_context import plain
 
     with steps(common.quiet) as progress:
-        progress.begin("reading" if bvh else "loading and building")
-        structure = (
-            structures.read(bvh)
-            if bvh
-            else structures.build(common.load_scene(), common.build_options(), common.group)
-        )
+        progress.begin("reading" if bvh else "loading the scene")
+        if bvh:
+            structure = structures.read(bvh)
+        else:
+            scene = common.load_scene()
+            structure = structures.build_for(common, scene, progress).bvh
         progress.begin("describing")
         tables: dict[str, Any] = plain(describe(structure))
     emit_json(tables, common.json)

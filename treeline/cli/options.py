@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from bvh import build_defaults as default
 from engine.gpu.errors import UserError
 from treeline.cli.console import note
 
 if TYPE_CHECKING:
+    from bvh.blas_cache import BlasCache
     from bvh.build import BuildOptions
     from engine.gpu.device import Device
     from engine.scene.scene import Scene
 
 BUILDING = "Builder"
+PLACES = ("cpu", "gpu", "auto")
 
 TraversalOption = Annotated[
     Literal["fast", "contract"],
@@ -46,16 +49,65 @@ class Common:
     ] = None
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False
     builder: Annotated[
-        str, typer.Option(help="How bounds become a tree.", rich_help_panel=BUILDING)
-    ] = "sah"
-    nodes: Annotated[
-        Literal["auto", "fp16", "fp32"],
-        typer.Option(help="Inner box nodes; the root is always FP32.", rich_help_panel=BUILDING),
-    ] = "auto"
+        str,
+        typer.Option(
+            metavar="sah|lbvh|ploc|spatial",
+            help="How boxes become a tree.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = default.BUILDER
     leaf: Annotated[
         int,
-        typer.Option(help="Most triangles a block: 1, 2 or 4.", rich_help_panel=BUILDING),
-    ] = 2
+        typer.Option(metavar="1|2|4", help="Most triangles a block.", rich_help_panel=BUILDING),
+    ] = default.LEAF
+    nodes: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|fp16|fp32",
+            help="Inner box nodes; the root is always FP32.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = default.NODES
+    collapse: Annotated[
+        str,
+        typer.Option(
+            metavar="best|greedy",
+            help="How a binary tree becomes four wide.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = default.COLLAPSE
+    optimize: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Rounds of reinsertion after the builder.", rich_help_panel=BUILDING
+        ),
+    ] = default.REINSERTION
+    pairing: Annotated[
+        str,
+        typer.Option(
+            metavar="best|near",
+            help="Triangles into blocks: the best of all, or what is near, as the GPU does.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = default.PAIRING
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="cpu|gpu|auto",
+            help="Where to build, to the same bytes: the GPU needs near pairing, and auto takes a "
+            "real one then.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = "auto"
+    cache: Annotated[
+        bool | None,
+        typer.Option(
+            "--cache/--no-cache",
+            help="Keep what was built in the user's cache folder. Default: all but build, validate "
+            "and bench do.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = None
     group: Annotated[
         Literal["static", "object", "all"],
         typer.Option(
@@ -90,9 +142,49 @@ class Common:
         return scene
 
     def build_options(self) -> "BuildOptions":
+        """What decides the bytes. UserError for an unknown value, and for a place to build (`--on`)
+        where these options cannot be built."""
         from bvh.build import BuildOptions
 
-        return BuildOptions(builder=self.builder, nodes=self.nodes, leaf=self.leaf)
+        options = BuildOptions(
+            builder=self.builder,
+            nodes=self.nodes,
+            leaf=self.leaf,
+            collapse=self.collapse,
+            reinsertion=self.optimize,
+            pairing=self.pairing,
+        )
+        if self.on not in PLACES:
+            raise UserError(f"unknown place to build '{self.on}'; known: {', '.join(PLACES)}")
+        if self.on == "gpu" and options.pairing != "near":
+            raise UserError("a build on the GPU pairs near triangles: add --pairing near")
+        return options
+
+    def build_device(self, device: "Device | None" = None) -> "Device | None":
+        """The device to build on, `device` or one opened now; None for the CPU. Bytes are the same
+        either way."""
+        if self.on == "cpu" or self.build_options().pairing != "near":
+            return None
+        if self.on == "gpu":
+            return device or self.open_device()
+        if device is None:
+            from engine.gpu.errors import AdapterError
+
+            try:
+                device = self.open_device()
+            except AdapterError:
+                if self.adapter is not None:
+                    raise
+                return None
+        return None if device.info.is_cpu else device
+
+    def blas_cache(self, by_default: bool = True) -> "BlasCache | None":
+        """The user's cache of BLASes, unless it is not to be used."""
+        if not (by_default if self.cache is None else self.cache):
+            return None
+        from bvh.blas_cache import BlasCache
+
+        return BlasCache()
 
     def open_device(self) -> "Device":
         from engine.gpu.device import open_device

@@ -23,14 +23,14 @@ def rays(
 ) -> None:
     """Make a ray set: 32-byte records in 8x4 tiles, with t from the CPU oracle."""
     from bvh.raysets import make_rayset, save
-    from passes.prepare import prepare
+    from treeline import structures
 
     width, height = parse_size(size)
     check_npz(out)
     with whole_file(out) as path, steps(common.quiet) as progress:
-        progress.begin("loading and building")
+        progress.begin("loading the scene")
         scene = common.load_scene()
-        prepared = prepare(scene, common.build_options(), common.group)
+        prepared = structures.build_for(common, scene, progress).prepared
         # The prepared scene is the one that is traced, in the space that it is traced in.
         camera, light = prepared.scene.camera, prepared.scene.light
         progress.begin(f"tracing {kind} rays on the CPU")

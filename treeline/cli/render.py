@@ -35,7 +35,7 @@ def render(
 ) -> None:
     """Render one picture."""
     from passes.hybrid import RAY_TYPES, FrameOptions, HybridFrame
-    from passes.prepare import prepare
+    from treeline import structures
     from treeline.pictures import save_png, view_aov
 
     width, height = parse_size(size)
@@ -47,8 +47,9 @@ def render(
         raise UserError(f"a picture is written as .png, not {out.name}")
     with whole_file(out) as path, steps(common.quiet) as progress:
         device = common.open_device()
-        progress.begin("loading and building")
-        prepared = prepare(common.load_scene(), common.build_options(), common.group)
+        progress.begin("loading the scene")
+        scene = common.load_scene()
+        prepared = structures.build_for(common, scene, progress, device=device).prepared
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
         counted = aov is not None and aov.startswith("nodes/")
         options = FrameOptions(

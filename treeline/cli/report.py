@@ -40,7 +40,7 @@ def report(
     """Measure a frame and report what each ray type cost."""
     from passes.gpu_scene import GpuScene
     from passes.hybrid import FrameOptions, HybridFrame
-    from passes.prepare import prepare
+    from treeline import structures
     from treeline.measure import MeasuredFrame, measure
     from treeline.pictures import save_png
     from treeline.report import make_report
@@ -61,11 +61,11 @@ def report(
                 quiet=common.quiet,
             )
         width, height = parse_size(size or defaults[0])
-        progress.begin("loading the scene and building its structures")
-        scene = common.load_scene()
         options = common.build_options()
-        prepared = prepare(scene, options, common.group)
-
+        progress.begin("loading the scene")
+        scene = common.load_scene()
+        structure = structures.build_for(common, scene, progress, device=device)
+        prepared = structure.prepared
         on_gpu = GpuScene(device, prepared)
 
         def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
@@ -94,6 +94,7 @@ def report(
             gbuffer=gbuffer,
             seed=seed,
             traversal=traversal,
+            built=structure.context(),
         )
         progress.begin("writing the report")
         document = make_report(setting, prepared.bvh, measurement)

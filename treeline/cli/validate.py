@@ -25,12 +25,12 @@ def validate(
     from treeline.report_context import plain
 
     with steps(common.quiet) as progress:
-        progress.begin("reading" if bvh else "loading and building")
-        structure = (
-            structures.read(bvh)
-            if bvh
-            else structures.build(common.load_scene(), common.build_options(), common.group)
-        )
+        progress.begin("reading" if bvh else "loading the scene")
+        if bvh:
+            structure = structures.read(bvh)
+        else:
+            scene = common.load_scene()
+            structure = structures.build_for(common, scene, progress, cached=False).bvh
         progress.begin("validating")
         faults = find_faults(structure)
     emit_json({"valid": not faults, "faults": plain([asdict(f) for f in faults])}, common.json)

@@ -1,0 +1,99 @@
+"""The BLASes of a scene: built on the GPU or the CPU, or taken from the cache.
+
+On the GPU, meshes of about one size share a builder (`bvh.gpu.build_capacity`): its buffers and
+pipelines are made once, and what a build costs follows the capacity. Large ones come first and one
+builder lives at a time, so that the largest alone decides how much memory it takes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bvh.blas_cache import BlasCache
+from bvh.build import Blas, BuildOptions, build_blas
+from bvh.coordinate_range import check_range
+from bvh.gpu.blas_builder import GpuBlasBuilder
+from bvh.gpu.build_capacity import build_capacity
+from engine.gpu.device import Device
+from engine.gpu.errors import LimitError
+from engine.scene.mesh import Mesh
+from engine.scene.scene import Scene
+
+Build = Callable[..., Blas]
+Told = Callable[[str, int, int], None]  # name, BLASes done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class BlasRequest:
+    """One BLAS whose geometry g is meshes[g]; one that does not last is not cached."""
+
+    name: str
+    meshes: tuple[Mesh, ...]
+    lasting: bool = True
+
+    @property
+    def triangles(self) -> int:
+        return sum(len(mesh.triangles) for mesh in self.meshes)
+
+    def arrays(self, scene: Scene) -> tuple[Any, Any, Any, Any]:
+        """triangles, geometry, primitive, opaque as `bvh.build.build_blas` takes them."""
+        counts = [len(mesh.triangles) for mesh in self.meshes]
+        triangles = np.concatenate([mesh.positions[mesh.triangles] for mesh in self.meshes])
+        geometry = np.repeat(np.arange(len(self.meshes), dtype=np.uint32), counts)
+        primitive = np.concatenate([np.arange(count, dtype=np.uint32) for count in counts])
+        opaque = np.array([scene.materials[mesh.material].opaque for mesh in self.meshes], bool)
+        return triangles, geometry, primitive, opaque
+
+
+class SharedBuilder:
+    """`build_blas` on a device, with the last builder kept for the next mesh of its size."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._builder: GpuBlasBuilder | None = None
+
+    def builder(self, triangles: int, options: BuildOptions) -> GpuBlasBuilder:
+        """One for so many triangles; the one before is given up if it is another."""
+        capacity = build_capacity(triangles)
+        last = self._builder
+        if last is None or (last.capacity, last.options) != (capacity, options):
+            self._builder = last = None  # its buffers go before others come
+            self._builder = last = GpuBlasBuilder(self.device, capacity, options)
+        return last
+
+    def build(
+        self, triangles: Any, geometry: Any, primitive: Any, opaque: Any, options: BuildOptions
+    ) -> Blas:
+        """The same bytes as `build_blas(..., device=device)`."""
+        check_range(triangles, geometry)
+        builder = self.builder(len(triangles), options)
+        return builder.build(triangles, geometry, primitive, opaque)
+
+
+def build_blases(
+    scene: Scene,
+    requests: Sequence[BlasRequest],
+    options: BuildOptions,
+    build: Build = build_blas,
+    cache: BlasCache | None = None,
+    told: Told | None = None,
+) -> list[Blas]:
+    """One BLAS a request, in order. `build` has the arguments of `build_blas`; `told` is called
+    before each. LimitError names the BLAS that does not fit."""
+    blases: list[Any] = [None] * len(requests)
+    order = sorted(range(len(requests)), key=lambda i: -requests[i].triangles)
+    for done, index in enumerate(order):
+        request = requests[index]
+        if told:
+            told(request.name, done, len(requests))
+        given = request.arrays(scene)
+        try:
+            if cache is not None and request.lasting:
+                blases[index] = cache.build(*given, options, build=build)
+            else:
+                blases[index] = build(*given, options)
+        except LimitError as error:
+            raise LimitError(f"{request.name}, {request.triangles:,} triangles: {error}") from error
+    return blases
