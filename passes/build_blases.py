@@ -22,7 +22,8 @@ from engine.scene.mesh import Mesh
 from engine.scene.scene import Scene
 
 Build = Callable[..., Blas]
-Told = Callable[[str, int, int], None]  # name, BLASes done, of how many
+# Number and name of a BLAS, how many are done and of how many.
+Told = Callable[[int, str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def build_blases(
     for done, index in enumerate(order):
         request = requests[index]
         if told:
-            told(request.name, done, len(requests))
+            told(index, request.name, done, len(requests))
         given = request.arrays(scene)
         try:
             if cache is not None and request.lasting:

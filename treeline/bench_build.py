@@ -9,8 +9,7 @@ for; of builds on the CPU the wall clock, once. Rays are counted by the kernel t
 in a run that is not timed.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,21 +21,20 @@ from bvh.build import build_blas
 from bvh.coordinate_range import check_range
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
-from bvh.quality import container_quality
 from bvh.raysets import RaySet
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
 from bvh.validate import validate
 from engine.gpu.device import Device
 from engine.gpu.errors import CheckFailed, UserError
-from engine.gpu.timer import PassTimer
 from engine.scene.scene import Scene
 from treeline.bench_trace import check_hits
 from treeline.measure import Progress
+from treeline.pass_times import Encode, spread, time_passes
+from treeline.structure_rows import structure_row
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
-Encode = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,60 +179,6 @@ def _whole_mesh(triangles: F32) -> tuple[F32, Any, Any, Any]:
     return triangles, np.zeros(count, np.uint32), numbers, np.ones(1, np.bool_)
 
 
-def time_passes(device: Device, passes: Sequence[Encode], repeats: int, warmup_ms: float) -> F64:
-    """[passes, repeats] milliseconds of passes that run in order, after a warm-up: an idle GPU
-    clocks down."""
-    if not passes:
-        return np.empty((0, repeats))
-    timer = PassTimer(device, len(passes))
-    by_wall = device.timing_source == "wall-clock"
-
-    def once() -> list[float]:
-        if by_wall:
-            times = []
-            for encode in passes:
-                start = time.perf_counter()
-                _submit(device, [encode], None)
-                device.wait()
-                times.append(1e3 * (time.perf_counter() - start))
-            return times
-        _submit(device, passes, timer)
-        spans = timer.read_ms()
-        return list(spans[:, 1] - spans[:, 0])
-
-    start = time.perf_counter()
-    once()
-    while 1e3 * (time.perf_counter() - start) < warmup_ms:
-        once()
-    return np.array([once() for _ in range(repeats)]).T
-
-
-def _submit(device: Device, passes: Sequence[Encode], timer: PassTimer | None) -> None:
-    encoder = device.wgpu.create_command_encoder(label="build")
-    for index, encode in enumerate(passes):
-        writes = timer.writes(index) if timer else None
-        scope = encoder.begin_compute_pass(
-            label="build", **({"timestamp_writes": writes} if writes else {})
-        )
-        encode(scope)
-        scope.end()
-    if timer:
-        timer.resolve(encoder)
-    device.wgpu.queue.submit([encoder.finish()])
-
-
-def spread(times: F64) -> dict[str, float]:
-    """Median, quartiles, least and greatest of repeats, in ms."""
-    low, middle, high = np.percentile(times, (25, 50, 75))
-    return {
-        "median": float(middle),
-        "low": float(low),
-        "high": float(high),
-        "min": float(times.min()),
-        "max": float(times.max()),
-    }
-
-
 def trace_all(
     device: Device,
     results: Sequence[BuildResult],
@@ -304,8 +248,6 @@ def trace_all(
 
 def case_row(result: BuildResult, samples: int) -> dict[str, Any]:
     """The row of a record. `samples` surface points estimate EPO; 0 leaves it out."""
-    stats = result.blas.stats
-    units = len(result.blas.words) // 16
     return {
         "case": result.case.name,
         "options": asdict(result.case.options),
@@ -315,28 +257,5 @@ def case_row(result: BuildResult, samples: int) -> dict[str, Any]:
         },
         "dispatches": result.dispatches,
         "scratch_bytes": result.scratch_bytes,
-        "triangles": stats.triangles,
-        "dropped_degenerate": stats.dropped_degenerate,
-        "dropped_nonfinite": stats.dropped_nonfinite,
-        "blocks": stats.blocks,
-        "triangles_per_block": stats.triangles_per_block,
-        "nodes_fp16": stats.nodes_fp16,
-        "nodes_fp32": stats.nodes_fp32,
-        "bytes": stats.bytes,
-        "bytes_with_links": stats.bytes + 4 * units,
-        "bytes_per_triangle": (stats.bytes + 4 * units) / max(stats.triangles, 1),
-        "fill": stats.fill,
-        "depth": stats.depth,
-        "stack_bound": stats.stack_bound,
-        "sah": stats.sah,
-        **(_quality(result.blas, samples) if samples else {}),
-    }
-
-
-def _quality(blas: Blas, samples: int) -> dict[str, float]:
-    quality = container_quality(blas.words, samples)
-    return {
-        "epo": quality.epo,
-        "epo_standard_error": quality.epo_standard_error,
-        "sibling_overlap": quality.sibling_overlap,
+        **structure_row(result.blas.words, result.blas.stats, samples),
     }

@@ -80,6 +80,25 @@ def structure_context(
     )
 
 
+def host_context(device: Any = None) -> dict[str, Any]:
+    """`device_context`, or the same without a device: whose times are the CPU's."""
+    if device is not None:
+        return device_context(device)
+    return {
+        "schema": SCHEMA,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version(),
+        "commit": commit(),
+        "adapter": None,
+        "adapter_type": None,
+        "timing_source": "wall-clock, CPU",
+        "cpu": platform.processor() or platform.machine(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "num_cpus": os.cpu_count() or 0,
+    }
+
+
 def options_context(options: Any) -> dict[str, Any]:
     """BuildOptions by the names of their command line options."""
     return {

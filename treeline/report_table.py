@@ -12,6 +12,8 @@ ROWS_SHOWN = 10  # of a long table; report.json has them all
 
 def timing_label(context: dict[str, Any]) -> str:
     """Whose time the report's milliseconds are, in one sentence."""
+    if context["adapter_type"] is None:
+        return "Times are this CPU's, by the wall clock."
     if context["adapter_type"] == "CPU":
         return (
             f"Times are a CPU's, through the software driver {context['adapter']} "
@@ -132,7 +134,7 @@ def shortened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
 def build_label(context: dict[str, Any]) -> str:
     """How the structures were made, in one line."""
     built = ""
-    if "on" in context:
+    if "blas_built" in context:
         built = f"; {context['blas_built']} BLAS built on the {context['on'].upper()}"
         built += f", {context['blas_cached']} from the cache"
     return (

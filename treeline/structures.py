@@ -60,7 +60,7 @@ def build(
     place = device if options.pairing == "near" else None
     where = "" if place is None else f" on {place.info.adapter}"
 
-    def told(name: str, done: int, total: int) -> None:
+    def told(index: int, name: str, done: int, total: int) -> None:
         if progress is not None and done:
             progress.advance(name)
         elif progress is not None:
