@@ -6,7 +6,7 @@ TLASes over them, from instance records to guest bytes.
 Meshes are bumpy sheets, instances random rotations and places. `whole_ms` is one pass with all
 phases, the phases are passes of their own. `single_ms` is one BLAS of the same mesh by the builder
 for large meshes: the batch has to stay far below `meshes` of them. Every scene is validated.
-Times as in `benchmarks.build_lbvh`.
+Times as in `treeline.pass_times`.
 """
 
 import json
@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.build_lbvh import WARMUP_MS, spread, time_passes
 from benchmarks.record import make_context, write_record
 from bvh.build import BuildOptions
 from bvh.gpu.blas_builder import GpuBlasBuilder
@@ -26,7 +25,9 @@ from bvh.scene_bvh import SceneBvh
 from bvh.tlas import BvhInstance
 from bvh.validate import validate
 from engine.gpu.device import Device, open_device
+from treeline.pass_times import spread, time_passes
 
+WARMUP_MS = 1000.0
 COUNTS = (290, 1000, 10_000, 100_000)
 SINGLE = BuildOptions(builder="lbvh", pairing="near", reinsertion=0)
 
@@ -79,6 +80,7 @@ def main(
 ) -> None:
     """Prints the record, or writes it to `out`."""
     device = open_device(adapter)
+    warmup_ms = 0.0 if device.info.is_cpu else warmup_ms
     rng = np.random.default_rng(1)
     batch = [bumpy_sheet(triangles, rng) for _ in range(meshes)]
     small = GpuSmallBlas(device, meshes, meshes * triangles)

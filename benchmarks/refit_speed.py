@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.build_lbvh import time_passes
 from benchmarks.record import make_context, write_record
 from bvh.build import BuildOptions
 from bvh.gpu.refit import GpuRefit
@@ -25,6 +24,7 @@ from engine.scene.records import VERTEX
 from passes.deforming import blas_meshes, vertex_triangles
 from passes.gpu_scene import GpuScene
 from passes.prepare import prepare
+from treeline.pass_times import time_passes
 from treeline.scenes import load
 
 WARMUP_MS = 1000.0
@@ -66,7 +66,8 @@ def main(
     def whole(scope: Any) -> None:
         stage.encode(scope, buffers)
 
-    times = time_passes(device, [whole, *phases.values()], repeats, WARMUP_MS)
+    warmup_ms = 0.0 if device.info.is_cpu else WARMUP_MS
+    times = time_passes(device, [whole, *phases.values()], repeats, warmup_ms)
     spread = {
         name: {k: float(f(row)) for k, f in (("median", np.median), ("min", min), ("max", max))}
         for name, row in zip(("whole_ms", *phases), times, strict=True)

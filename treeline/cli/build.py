@@ -128,7 +128,7 @@ def _facts(result: dict[str, Any]) -> list[str]:
     total = result["total"]
     lines = [
         f"nodes: {total['nodes_fp16']:,} FP16, {total['nodes_fp32']:,} FP32",
-        f"blocks: {total['blocks']:,}, of them {total['pairs']:,} pairs and {total['fans']:,} fans; "
+        f"blocks: {total['blocks']:,}, of them {total['pairs']:,} pairs, {total['fans']:,} fans; "
         f"{total['triangles_per_block']:.2f} triangles a block",
         f"dropped triangles: {total['dropped_degenerate']:,} degenerate, "
         f"{total['dropped_nonfinite']:,} not finite",
