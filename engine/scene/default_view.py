@@ -66,7 +66,9 @@ def with_default_view(parts: Parts, name: str, sha256: str = "") -> Scene:
 def default_camera(box: F64) -> Camera:
     """Three-quarter view of a world box [2, 3] that fits a picture of any width >= height."""
     center, half = box.mean(axis=0), np.maximum((box[1] - box[0]) / 2, 1e-6)
-    camera = look_at(center + _VIEW_FROM, center, DEFAULT_Y_FOV)
+    # Very far out, rounding would take the step; the view is then turned as from the origin.
+    near = center if np.abs(center).max() < 1e9 else np.zeros(3)
+    camera = look_at(near + _VIEW_FROM, near, DEFAULT_Y_FOV)
     signs = np.stack(np.meshgrid([-1, 1], [-1, 1], [-1, 1]), axis=-1).reshape(-1, 3)
     right, up, back = ((signs * half) @ camera.transform[:3, :3]).T
     reach = np.maximum(np.abs(right), np.abs(up)) / np.tan(DEFAULT_Y_FOV / 2)

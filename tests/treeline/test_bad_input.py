@@ -59,6 +59,38 @@ def test_degenerate_triangles_are_counted(run: Run, box: Path, tmp_path: Path) -
     assert (blas["primitives"], blas["dropped_degenerate"]) == (12, 1)
 
 
+def _soup(path: Path, size: float) -> Path:
+    """Twenty triangles, up to about 5 * `size` from the origin."""
+    rng = np.random.default_rng(1)
+    points = (rng.random((20, 1, 3)) * 4 + 0.3 * rng.normal(size=(20, 3, 3))).reshape(-1, 3) * size
+    lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in points.tolist()]
+    lines += [f"f {3 * i + 1} {3 * i + 2} {3 * i + 3}" for i in range(20)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("size", [1e9, 1e15, 5e37, 1e-15, 1e-39])
+def test_coordinates_out_of_range(run: Run, tmp_path: Path, size: float, one_line: OneLine) -> None:
+    """Named, with the limit; nothing is left behind."""
+    path = _soup(tmp_path / "soup.obj", size)
+    told = "'soup.obj' reaches .* up to 5.4e" if size > 1 else "nothing in .* from 9.5e-07 on"
+    for words in (("validate",), ("build", "--out", tmp_path / "s.npz"), ("inspect",)):
+        assert re.search(told, one_line(run(*words, "--scene", path), 2))
+    if size != 1e9:
+        words = ("bench", "build", "--repeats", 1, "--cases", "lbvh", "--scene", path)
+        assert "the range of the triangle test" in one_line(run(*words), 2)
+    assert [p.name for p in tmp_path.iterdir()] == ["soup.obj"]
+
+
+def test_scenes_beyond_halves_and_without_area_are_valid(run: Run, tmp_path: Path) -> None:
+    flat = tmp_path / "flat.obj"
+    flat.write_text("v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n")
+    for path in (_soup(tmp_path / "far.obj", 1e5), flat):
+        for nodes in ("auto", "fp16"):
+            result = run("validate", "--scene", path, "--nodes", nodes)
+            assert result.exit_code == 0 and result.stdout.startswith("valid: 1 BLAS")
+
+
 @pytest.mark.parametrize("size", ["0x0", "0x10", "640", "axb", "-3x4", "10x", "1e3x10"])
 def test_bad_sizes(run: Run, box: Path, tmp_path: Path, size: str, one_line: OneLine) -> None:
     for words in (("render", "--out", tmp_path / "f.png"), ("report", "--out", tmp_path / "out")):
