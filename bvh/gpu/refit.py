@@ -3,9 +3,9 @@
 Blocks lie in depth-first order, so what is below a child is a run of blocks, and its box comes from
 a pyramid over the blocks' boxes rather than from the nodes below: no dispatch a level of the tree,
 and no node waits for another. A box of the pyramid joins four of the level below. The first
-dispatch rewrites every triangle block, stores its exact box and four levels of the pyramid; each
-further one makes five levels (one is enough for two million blocks); the last one has a lane for
-every child slot, which takes at most eight boxes a level and writes the child's box into its
+dispatch rewrites every triangle block and stores its exact box; each of the next ones makes five
+levels of the pyramid (two are enough for eight million blocks); the last one has a lane for every
+child slot, which takes at most eight boxes a level and writes the child's box into its
 node, FP32 or FP16 (rounded outward from the exact box, so that rounding does not add up towards
 the root). The header's bounds follow; pointers, formats, ids, flags and parent links stay. So
 positions that did not change give the bytes that were there.
@@ -36,12 +36,14 @@ from engine.gpu.device import Device
 from engine.gpu.stage import Stage
 
 GROUP_SIZE = 256
-TILE = 4 * GROUP_SIZE  # boxes a workgroup of the pyramid
+TILE = 1024  # boxes a workgroup of the pyramid
 
 
 class GpuRefit:
-    """Refits one BLAS in a buffer that may hold others before and behind it. LimitError where a
-    table would not fit the adapter; ValueError for a base that is no multiple of 256."""
+    """Refits one BLAS in a buffer that may hold others before and behind it. `staged` blocks go
+    through workgroup memory (by default on anything but a CPU driver, whose barriers cost more
+    than its scattered loads). LimitError where a table would not fit the adapter; ValueError for
+    a base that is no multiple of 256."""
 
     def __init__(
         self,
@@ -51,14 +53,16 @@ class GpuRefit:
         base_bytes: int = 0,
         vertex_words: int = 3,
         vertex_first: int = 0,
+        staged: bool | None = None,
     ) -> None:
         self.device = device
         self.plan = plan
         self.vertex_words = vertex_words
         self.vertex_first = vertex_first
-        self.blocks = Stage(
-            device, "refit/blocks", "bvh/gpu/shaders/refit_blocks.wgsl", twin=refit_blocks
-        )
+        if staged is None:
+            staged = not device.info.is_cpu
+        path = f"bvh/gpu/shaders/refit_blocks{'_staged' if staged else ''}.wgsl"
+        self.blocks = Stage(device, "refit/blocks", path, twin=refit_blocks)
         self.pyramid = Stage(
             device, "refit/pyramid", "bvh/gpu/shaders/refit_pyramid.wgsl", twin=refit_pyramid
         )
@@ -112,8 +116,8 @@ class GpuRefit:
         sizes = pyramid_sizes(self.plan.blocks)
         levels = pyramid_levels(self.plan.blocks)
         for level, parameters in zip(levels, self._parameters[1:], strict=True):
-            # Of a small tree nothing is left to join: the one group hands on the counts.
-            groups = -(-sizes[level] // TILE) if level < len(sizes) else 1
+            # Without a block, too: it hands on the counts.
+            groups = max(1, -(-sizes[level] // TILE))
             self.pyramid.dispatch(scope, {**resources, "parameters": parameters}, groups)
 
     def encode(self, scope: Any, buffers: dict[str, Any]) -> None:

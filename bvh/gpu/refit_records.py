@@ -9,8 +9,7 @@ HALF_NODE = 0x80000000  # in a node's unit: its format
 # The pyramid over the blocks' boxes: a box joins four of the level below; of the last level there
 # are PYRAMID_TOP or fewer, so that two runs of four take all of it.
 PYRAMID_TOP = 8
-BLOCK_LEVELS = 4  # made by the blocks' dispatch: 256 blocks a workgroup
-TILE_LEVELS = 5  # made by each dispatch after it: 1024 boxes a workgroup
+TILE_LEVELS = 5  # made by a dispatch: 1024 boxes a workgroup
 # Words of the counts.
 PENDING_NONFINITE, FOUND_NONFINITE, FOUND_OVERFLOW = range(3)
 HEADER_BOUNDS_WORD = HEADER.offsets["bounds_min"] // 4
@@ -37,16 +36,14 @@ def pyramid_sizes(blocks: int) -> list[int]:
 
 
 def pyramid_levels(blocks: int) -> list[int]:
-    """The level that each dispatch after the blocks' starts from; at least one."""
-    last = len(pyramid_sizes(blocks)) - 1
-    return list(range(BLOCK_LEVELS, max(last, BLOCK_LEVELS + 1), TILE_LEVELS))
+    """The level that each dispatch starts from; at least one."""
+    return list(range(0, max(len(pyramid_sizes(blocks)) - 1, 1), TILE_LEVELS))
 
 
 def wgsl() -> str:
     """The record and constants for shaders."""
     names = ("NO_VERTEX", "NO_BLAS", "HALF_NODE", "HEADER_BOUNDS_WORD", "PYRAMID_TOP")
-    levels = ("BLOCK_LEVELS", "TILE_LEVELS")
     counts = ("PENDING_NONFINITE", "FOUND_NONFINITE", "FOUND_OVERFLOW")
-    lines = [f"const {name}: u32 = {globals()[name]}u;" for name in (*names, *levels, *counts)]
+    lines = [f"const {name}: u32 = {globals()[name]}u;" for name in (*names, *counts)]
     text = "\n".join(["// Generated from bvh/gpu/refit_records.py.", *lines])
     return f"{text}\n{REFIT_PARAMETERS.wgsl()}"

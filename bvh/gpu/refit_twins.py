@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from bvh.gpu.refit_plan import RefitPlan
 from bvh.gpu.refit_records import (
-    BLOCK_LEVELS,
     FOUND_NONFINITE,
     FOUND_OVERFLOW,
     HALF_NODE,
@@ -52,8 +51,8 @@ def refit_blocks(
     boxes: I32,
     counts: U32,
 ) -> None:
-    """Twin of refit_blocks.wgsl: corners into blocks, their boxes (six ordered integers each) and
-    the pyramid's first levels above them."""
+    """Twin of refit_blocks.wgsl: corners into blocks, and their boxes (six ordered integers
+    each)."""
     p = parameters[0]
     blocks, first_word, stride = (int(p[n]) for n in ("blocks", "vertex_first", "vertex_words"))
     ids = block_vertices.reshape(-1, 5)[:blocks].astype(np.int64)
@@ -73,29 +72,23 @@ def refit_blocks(
     keys = ordered(corners)
     box = np.concatenate([keys.min(axis=1), keys.max(axis=1)], axis=1)
     boxes[: 6 * blocks] = box.reshape(-1)
-    _join_levels(boxes, blocks, 0, BLOCK_LEVELS)
-
-
-def _join_levels(boxes: I32, blocks: int, level: int, count: int) -> None:
-    """`count` levels above `level`, as far as the pyramid goes."""
-    sizes = pyramid_sizes(blocks)
-    every = boxes[: 6 * sum(sizes)].reshape(-1, 6)
-    for above in range(level + 1, min(level + count, len(sizes) - 1) + 1):
-        start = sum(sizes[: above - 1])
-        below = every[start : start + sizes[above - 1]]
-        fours = np.arange(0, len(below), 4)
-        out = every[start + len(below) : start + len(below) + sizes[above]]
-        out[:, :3] = np.minimum.reduceat(below[:, :3], fours)
-        out[:, 3:] = np.maximum.reduceat(below[:, 3:], fours)
 
 
 def refit_pyramid(parameters: NDArray[Any], boxes: I32, counts: U32) -> None:
-    """Twin of refit_pyramid.wgsl: TILE_LEVELS levels above `level`."""
-    p = parameters[0]
-    if p["level"] == BLOCK_LEVELS:
+    """Twin of refit_pyramid.wgsl: TILE_LEVELS levels above `level`, as far as the pyramid goes."""
+    first = int(parameters[0]["level"])
+    if first == 0:
         counts[FOUND_NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
         counts[FOUND_OVERFLOW] = 0
-    _join_levels(boxes, int(p["blocks"]), int(p["level"]), TILE_LEVELS)
+    sizes = pyramid_sizes(int(parameters[0]["blocks"]))
+    every = boxes[: 6 * sum(sizes)].reshape(-1, 6)
+    for level in range(first, min(first + TILE_LEVELS, len(sizes) - 1)):
+        start = sum(sizes[:level])
+        below = every[start : start + sizes[level]]
+        above = every[start + sizes[level] :][: sizes[level + 1]]
+        fours = np.arange(0, len(below), 4)
+        above[:, :3] = np.minimum.reduceat(below[:, :3], fours)
+        above[:, 3:] = np.maximum.reduceat(below[:, 3:], fours)
 
 
 def run_boxes(boxes: I32, blocks: int, first: I64, last: I64) -> I32:

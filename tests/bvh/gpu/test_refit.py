@@ -56,12 +56,18 @@ def _on_gpu(
     *frames: np.ndarray,
     stride: int = 3,
     skip: int = 0,
+    staged: bool | None = None,
 ) -> SimpleNamespace:
     """The frames' positions in turn, in one submission each; guards on both sides of the BLAS."""
     guard = np.arange(192, dtype=np.uint32)
     buffer = device.upload("words", np.concatenate([guard, words, guard]))
     stage = GpuRefit(
-        device, plan, base_bytes=4 * len(guard), vertex_words=stride, vertex_first=skip
+        device,
+        plan,
+        base_bytes=4 * len(guard),
+        vertex_words=stride,
+        vertex_first=skip,
+        staged=staged,
     )
     for positions in frames:
         spread = np.full((len(positions), stride), np.nan, np.float32)
