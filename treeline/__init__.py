@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bvh import build_defaults as default
+
 if TYPE_CHECKING:
     from engine.gpu.device import Device
     from engine.scene.scene import Scene
@@ -42,17 +44,30 @@ def open_device(adapter: str | None = None) -> Device:
 def build(
     scene: Scene,
     *,
-    builder: str = "sah",
-    nodes: str = "auto",
-    leaf: int = 2,
+    builder: str = default.BUILDER,
+    leaf: int = default.LEAF,
+    nodes: str = default.NODES,
+    collapse: str = default.COLLAPSE,
+    optimize: int = default.REINSERTION,
+    pairing: str = default.PAIRING,
     group: str = "static",
+    device: Device | None = None,
 ) -> PreparedScene:
     """The scene with its structures, ready to be rendered and traced. Options as in the
-    command line: `treeline build --help`."""
+    command line: `treeline build --help`. With a `device` and near pairing it is built there, to
+    the same bytes."""
     from bvh.build import BuildOptions
     from passes.prepare import prepare
 
-    return prepare(scene, BuildOptions(builder=builder, nodes=nodes, leaf=leaf), group)
+    options = BuildOptions(
+        builder=builder,
+        nodes=nodes,
+        leaf=leaf,
+        collapse=collapse,
+        reinsertion=optimize,
+        pairing=pairing,
+    )
+    return prepare(scene, options, group, device=device)
 
 
 def render(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bvh.blas import Blas, BuildOptions
+from bvh.blas_cache import BlasCache
 from bvh.build import build_blas
 from bvh.coordinate_range import check_range
 from bvh.gpu.blas_builder import GpuBlasBuilder
@@ -22,7 +23,9 @@ from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.gpu.errors import CheckFailed, UserError
 from engine.gpu.stage import submit_pass
+from engine.scene.scene import Scene
 from passes.build_blases import SharedBuilder
+from passes.prepare import PreparedScene, prepare
 from treeline.measure import Progress
 from treeline.pass_times import time_once
 from treeline.structure_rows import structure_row
@@ -44,9 +47,9 @@ SUMS = (
 
 @dataclass(slots=True)
 class BuildLog:
-    """`build` and `told` for `passes.prepare.prepare`: builds on the `device`, or the CPU where
-    there is none, and notes the phases in ms and, if asked for, what compaction did, by the number
-    of the BLAS. One that comes from a cache leaves nothing."""
+    """Builds a scene's BLASes on the `device`, or the CPU where there is none, and notes the phases
+    in ms and, if asked for, what compaction did, by the number of the BLAS. One that comes from a
+    cache leaves nothing."""
 
     device: Device | None
     compact: bool
@@ -62,6 +65,12 @@ class BuildLog:
             self._shared = SharedBuilder(self.device)
         elif self.compact:
             raise UserError("compaction is the GPU's: add --on gpu --pairing near")
+
+    def prepare(
+        self, scene: Scene, options: BuildOptions, group: str, cache: BlasCache | None
+    ) -> PreparedScene:
+        """As `passes.prepare.prepare`."""
+        return prepare(scene, options, group, cache, build=self.build, told=self.told)
 
     def told(self, index: int, name: str, done: int, total: int) -> None:
         """Before each BLAS."""

@@ -9,7 +9,7 @@ from bvh.build import BuildOptions
 from bvh.container import load as load_container
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
-from engine.gpu.errors import UserError
+from engine.gpu.errors import LimitError, UserError
 from engine.scene.scene import Scene
 from passes.prepare import PreparedScene, prepare
 from treeline.measure import Progress
@@ -54,19 +54,25 @@ def build(
     device: Device | None = None,
     cache: BlasCache | None = None,
     progress: Progress | None = None,
+    or_cpu: bool = False,
 ) -> Structure:
     """The scene's structure, as a frame would trace it, built on the `device` if there is one and
-    options allow it (see `passes.prepare`)."""
+    options allow it (see `passes.prepare`); with `or_cpu`, on the CPU where that has no room."""
     place = device if options.pairing == "near" else None
-    where = "" if place is None else f" on {place.info.adapter}"
+    where = "the CPU" if place is None else place.info.adapter
 
     def told(index: int, name: str, done: int, total: int) -> None:
         if progress is not None and done:
             progress.advance(name)
         elif progress is not None:
-            progress.begin(f"building {total} BLAS{where}", total)
+            progress.begin(f"building {total} BLAS on {where}", total)
 
-    prepared = prepare(scene, options, group, cache, place, told=told)
+    try:
+        prepared = prepare(scene, options, group, cache, place, told=told)
+    except LimitError:
+        if place is None or not or_cpu:
+            raise
+        return build(scene, options, group, cache=cache, progress=progress)
     cached = 0 if cache is None else cache.counts.hits
     return Structure(prepared, "cpu" if place is None else "gpu", cached)
 
@@ -88,4 +94,5 @@ def build_for(
         device=common.build_device(device),
         cache=common.blas_cache(cached),
         progress=progress,
+        or_cpu=common.on == "auto",
     )

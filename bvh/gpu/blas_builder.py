@@ -40,10 +40,21 @@ Mask = NDArray[np.bool_]
 TRIANGLE_BYTES = 36
 
 
+def refusal(options: BuildOptions) -> str:
+    """Why a BLAS cannot be built on a GPU as `options` say; empty where it can."""
+    chosen = find_builder(options.builder)
+    if chosen.gpu is None:
+        return f"the builder '{options.builder}' has nothing that runs on a GPU"
+    if options.pairing != "near":
+        return f"a build on the GPU pairs near triangles, not '{options.pairing}' ones"
+    if chosen.gpu_split is not None and options.leaf > 2:
+        return "spatial splits on the GPU take blocks of 1 or 2 triangles, not 4"
+    return ""
+
+
 class GpuBlasBuilder:
-    """Builds a BLAS of up to `capacity` triangles. `options` need near pairing and a builder that
-    has an object on the GPU, else UserError; LimitError, before anything is allocated, where a
-    buffer would not fit a binding.
+    """Builds a BLAS of up to `capacity` triangles. UserError for `options` that have a `refusal`;
+    LimitError, before anything is allocated, where a buffer would not fit a binding.
 
     `output_bytes` is the room for the container: by default what no container exceeds, or the
     largest binding where that is less. A container that does not fit is refused by `read`."""
@@ -57,12 +68,9 @@ class GpuBlasBuilder:
         output_bytes: int | None = None,
     ) -> None:
         chosen = find_builder(options.builder)
-        if chosen.gpu is None:
-            raise UserError(f"the builder '{options.builder}' has nothing that runs on a GPU")
-        if options.pairing != "near":
-            raise UserError(
-                f"a build on the GPU pairs near triangles, not '{options.pairing}' ones"
-            )
+        why_not = refusal(options)
+        if why_not or chosen.gpu is None:
+            raise UserError(why_not)
         # Before anything is allocated: the largest buffer of all that the stages need.
         largest = max(TRIANGLE_BYTES, chosen.gpu_bytes) * capacity
         device.check_binding(f"a mesh of {capacity:,} triangles", largest)
@@ -76,8 +84,6 @@ class GpuBlasBuilder:
         self.splits = None
         most_blocks = capacity
         if chosen.gpu_split is not None:
-            if fans:
-                raise UserError("spatial splits on the GPU take blocks of 1 or 2 triangles, not 4")
             self.splits = chosen.gpu_split(device, capacity, chosen.config)
             most_blocks = self.splits.most_references
         self.builder = chosen.gpu(device, most_blocks, chosen.config)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
-from engine.gpu.errors import UserError
+from engine.gpu.errors import LimitError, UserError
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.options import Common, with_common
 from treeline.outputs import whole_file
@@ -28,7 +28,6 @@ def build(
 ) -> None:
     """Build the scene's structures: phases, quality, bytes; save them with --out."""
     from bvh.container import save
-    from passes.prepare import prepare
     from treeline.report_context import host_context, options_context, plain
     from treeline.report_table import timing_label
     from treeline.scene_build import BuildLog, build_rows, total_row
@@ -38,12 +37,17 @@ def build(
         check_npz(out)
     with whole_file(out) if out else nullcontext() as path, steps(common.quiet) as progress:
         device = common.build_device()
-        log = BuildLog(device, compact, progress)
+        log = BuildLog(device, compact, progress)  # refuses what cannot be, before the scene loads
         progress.begin("loading the scene")
         scene = common.load_scene()
         cache = common.blas_cache(by_default=False)
-        prepared = prepare(scene, options, common.group, cache, build=log.build, told=log.told)
-        bvh = prepared.bvh
+        try:
+            bvh = log.prepare(scene, options, common.group, cache).bvh
+        except LimitError:
+            if device is None or compact or common.on != "auto":
+                raise
+            device, log = None, BuildLog(None, compact, progress)
+            bvh = log.prepare(scene, options, common.group, cache).bvh
         rows = build_rows(bvh, log, samples, progress)
         if path is not None:
             progress.begin("writing")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from bvh import build_defaults as default
-from engine.gpu.errors import UserError
+from engine.gpu.errors import AdapterError, UserError
 from treeline.cli.console import note
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ class Common:
         str,
         typer.Option(
             metavar="cpu|gpu|auto",
-            help="Where to build, to the same bytes: the GPU needs near pairing, and auto takes a "
-            "real one then.",
+            help="Where to build, to the same bytes. The GPU needs near pairing; auto takes it then.",
             rich_help_panel=BUILDING,
         ),
     ] = "auto"
@@ -156,27 +155,28 @@ class Common:
         )
         if self.on not in PLACES:
             raise UserError(f"unknown place to build '{self.on}'; known: {', '.join(PLACES)}")
-        if self.on == "gpu" and options.pairing != "near":
-            raise UserError("a build on the GPU pairs near triangles: add --pairing near")
+        if self.on == "gpu":
+            from bvh.gpu.blas_builder import refusal
+
+            if options.pairing != "near":
+                raise UserError("a build on the GPU pairs near triangles: add --pairing near")
+            if refusal(options):
+                raise UserError(refusal(options))
         return options
 
     def build_device(self, device: "Device | None" = None) -> "Device | None":
-        """The device to build on, `device` or one opened now; None for the CPU. Bytes are the same
-        either way."""
-        if self.on == "cpu" or self.build_options().pairing != "near":
-            return None
-        if self.on == "gpu":
-            return device or self.open_device()
-        if device is None:
-            from engine.gpu.errors import AdapterError
+        """The device to build on, `device` or one opened now; None for the CPU. By `--on auto` it
+        is the GPU, whatever it is, where that can build: the bytes are the same."""
+        from bvh.gpu.blas_builder import refusal
 
-            try:
-                device = self.open_device()
-            except AdapterError:
-                if self.adapter is not None:
-                    raise
-                return None
-        return None if device.info.is_cpu else device
+        if self.on == "cpu" or refusal(self.build_options()):
+            return None
+        if device is not None or self.on == "gpu" or self.adapter is not None:
+            return device or self.open_device()
+        try:
+            return self.open_device()
+        except AdapterError:
+            return None
 
     def blas_cache(self, by_default: bool = True) -> "BlasCache | None":
         """The user's cache of BLASes, unless it is not to be used."""
