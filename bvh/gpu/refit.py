@@ -31,7 +31,7 @@ from bvh.gpu.refit_records import (
     pyramid_sizes,
 )
 from bvh.gpu.refit_twins import make_parameters, refit_blocks, refit_nodes, refit_pyramid
-from bvh.layout import BASE_ALIGN_BYTES, BOX_WIDTH
+from bvh.layout import BASE_ALIGN_BYTES
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
 
@@ -71,8 +71,7 @@ class GpuRefit:
         )
         self.resources = {
             "block_vertices": device.upload("refit/block vertices", plan.block_vertices),
-            "node_units": device.upload("refit/node units", plan.node_units),
-            "slot_runs": device.upload("refit/slot runs", plan.slot_runs),
+            "slots": device.upload("refit/slots", plan.slots),
             "boxes": device.buffer("refit/boxes", 24 * sum(pyramid_sizes(plan.blocks))),
             "counts": device.buffer("refit/counts", 16),
         }
@@ -103,13 +102,12 @@ class GpuRefit:
             "positions": buffers["positions"],
             "parameters": self._parameters[0],
         }
-        slots = BOX_WIDTH * self.plan.nodes + 1  # one lane more: the header's bounds
+        blocks = -(-self.plan.blocks // GROUP_SIZE)
+        slots = -(-len(self.plan.slots) // GROUP_SIZE)
         return {
-            "blocks": lambda scope: self.blocks.dispatch(
-                scope, resources, -(-self.plan.blocks // GROUP_SIZE)
-            ),
+            "blocks": lambda scope: self.blocks.dispatch(scope, resources, blocks),
             "pyramid": lambda scope: self._encode_pyramid(scope, resources),
-            "nodes": lambda scope: self.nodes.dispatch(scope, resources, -(-slots // GROUP_SIZE)),
+            "nodes": lambda scope: self.nodes.dispatch(scope, resources, slots),
         }
 
     def _encode_pyramid(self, scope: Any, resources: dict[str, Any]) -> None:

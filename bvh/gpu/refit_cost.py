@@ -1,5 +1,5 @@
-"""SAH of a refitted tree, summed on the GPU from the exact boxes that the refit left behind: every
-block and every node but the root is in one child slot, whose box the pyramid gives.
+"""SAH of a refitted tree, summed on the GPU from the exact boxes that the refit left behind: each
+once, as the plan's slots list them, from the pyramid.
 
 One dispatch after a refit; the host reads a few hundred bytes whenever it likes, and hands the
 number to `bvh.rebuild_policy`. It is `bvh.sah`'s with both costs 1: every box of a block or node
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_twins import ordered, run_boxes
-from bvh.layout import BOX_WIDTH
 from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
@@ -33,19 +32,15 @@ def half_areas(boxes: F32) -> F32:
     return np.asarray((x * y + y * z) + z * x)
 
 
-def refit_cost(parameters: NDArray[Any], slot_runs: U32, boxes: I32, areas: F32) -> None:
+def refit_cost(parameters: NDArray[Any], slots: U32, boxes: I32, areas: F32) -> None:
     """Twin of refit_cost.wgsl for GROUPS workgroups."""
-    blocks, nodes = int(parameters[0]["blocks"]), int(parameters[0]["nodes"])
-    runs = slot_runs.reshape(-1, 2)[: BOX_WIDTH * nodes].astype(np.int64)
-    count = len(runs)
-    runs = np.concatenate([runs, [[0, blocks - 1]]])
-    area = np.zeros(len(runs), np.float32)
-    used = (runs[:, 0] <= runs[:, 1]) & (blocks > 0)
-    found = ordered(run_boxes(boxes, blocks, *runs[used].T)) if blocks else boxes[:0]
-    area[used] = half_areas(found.view(np.float32).reshape(-1, 6))
+    count = int(parameters[0]["slots"])
+    _, first, last = slots.reshape(-1, 3)[:count].astype(np.int64).T
+    found = run_boxes(boxes, int(parameters[0]["blocks"]), first, last)
+    area = half_areas(ordered(found).view(np.float32))
     lanes = GROUPS * GROUP_SIZE
     rounds = np.zeros((-(-count // lanes), lanes), np.float32)
-    rounds.reshape(-1)[:count] = area[:-1]
+    rounds.reshape(-1)[:count] = area
     by_lane = np.zeros(lanes, np.float32)
     for row in rounds:
         by_lane += row
@@ -55,14 +50,15 @@ def refit_cost(parameters: NDArray[Any], slot_runs: U32, boxes: I32, areas: F32)
         sums[:, :width] += sums[:, width : 2 * width]
         width //= 2
     areas[:GROUPS] = sums[:, 0]
-    areas[GROUPS] = area[-1]
+    if count:
+        areas[GROUPS] = area[-1]
 
 
 def sah_of(areas: F32, boxes: int) -> float:
     """The cost from what the stage wrote, for a tree of so many blocks and nodes. A root without
     area costs as if every box were hit, as in `bvh.sah`."""
     root = float(areas[GROUPS])
-    return float(areas.sum(dtype=np.float64)) / root if root > 0 else float(boxes)
+    return float(areas[:GROUPS].sum(dtype=np.float64)) / root if root > 0 else float(boxes)
 
 
 class GpuRefitCost:
@@ -80,7 +76,7 @@ class GpuRefitCost:
         """Within a compute pass, after the refit's own `encode`."""
         resources = {
             "parameters": self.refit.parameters,
-            "slot_runs": self.refit.resources["slot_runs"],
+            "slots": self.refit.resources["slots"],
             "boxes": self.refit.resources["boxes"],
             "areas": self.areas,
         }

@@ -1,7 +1,8 @@
 """What a refit needs to know of a built BLAS, made once on the host from its bytes.
 
-A container's blocks lie in depth-first order, so that what is below a child is a run of blocks:
-the plan says each slot's, and the refit needs no order among nodes.
+A container's blocks lie in depth-first order, so that what is below a child is a run of blocks. The
+plan lists the boxes to write and the run of each, short runs first, so that neighbouring lanes
+have about the same to do. No order among nodes is needed.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.decode import decode, decode_triangles
-from bvh.gpu.refit_records import HALF_NODE, NO_VERTEX
+from bvh.gpu.refit_records import HALF_BOX, HEADER_BOUNDS_WORD, NO_VERTEX
 from bvh.header import KIND_BLAS, unpack_header
 from bvh.layout import (
+    BOX_BOUNDS_WORD,
+    BOX_FP16_CHILD_WORDS,
+    BOX_FP32_CHILD_WORDS,
+    BOX_WIDTH,
     FLAG_I_MASK,
     FLAG_J_SHIFT,
     HEADER_BYTES,
@@ -23,7 +28,6 @@ from bvh.layout import (
     NODE_TRIANGLE_0,
     TRIANGLE_FLAGS_WORD,
     TRIANGLE_SLOTS,
-    UNIT_BYTES,
 )
 from bvh.tree import leaf_slots, tree_levels
 from engine.gpu.errors import UserError
@@ -34,14 +38,14 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RefitPlan:
-    """`node_units[i]` is the 64-byte unit of node i, in memory order, within the container, with
-    HALF_NODE set for an FP16 node; `slot_runs[i]` are the first and the last block below each of
-    its slots, 1 and 0 for an empty slot. `block_vertices` are this module's."""
+    """`slots[i]` is a box to write: its first word within the container (with HALF_BOX where an
+    FP16 node holds it), the first and the last block below. Every child slot in use is there once,
+    by length of run; the last one is the root's, in the header. `block_vertices` are this
+    module's."""
 
     leaf_unit: int
     block_vertices: U32  # [blocks, 5]
-    node_units: U32  # [nodes]
-    slot_runs: U32  # [nodes, 4, 2]
+    slots: U32  # [blocks + nodes, 3]; none without a block
 
     @property
     def blocks(self) -> int:
@@ -49,7 +53,7 @@ class RefitPlan:
 
     @property
     def nodes(self) -> int:
-        return len(self.node_units)
+        return max(len(self.slots) - self.blocks, 1)
 
 
 def block_vertices(words: U32, triangles: Sequence[U32], alike: U32 | None = None) -> U32:
@@ -95,9 +99,10 @@ def block_vertices(words: U32, triangles: Sequence[U32], alike: U32 | None = Non
     return vertices
 
 
-def slot_runs(children: NDArray[np.int32]) -> U32:
-    """[nodes, 4, 2] first and last leaf below every slot of `children` (leaf k is ~k), 1 and 0 for
-    an empty one. ValueError where the leaves of a slot are no run: not in depth-first order."""
+def slot_runs(children: NDArray[np.int32]) -> tuple[I64, I64]:
+    """([nodes, 4], [nodes, 4]) first and last leaf below every slot of `children` (leaf k is ~k),
+    last -1 for an empty one. ValueError where the leaves of a slot are no run: not in depth-first
+    order."""
     first = np.full(children.shape, np.iinfo(np.int64).max)
     last = np.full(children.shape, -1, np.int64)
     leaves = leaf_slots(children).astype(np.int64)
@@ -110,10 +115,9 @@ def slot_runs(children: NDArray[np.int32]) -> U32:
         first[at] = first[below].min(axis=1)
         last[at] = last[below].max(axis=1)
         leaves[at] = leaves[below].sum(axis=1)
-    used = leaves > 0
-    if (last - first + 1 != leaves)[used].any():
+    if (last - first + 1 != leaves)[leaves > 0].any():
         raise ValueError("the container's leaves do not lie in depth-first order")
-    return np.stack([np.where(used, first, 1), np.where(used, last, 0)], axis=-1).astype(np.uint32)
+    return first, last
 
 
 def make_plan(words: U32, vertices: U32) -> RefitPlan:
@@ -127,10 +131,18 @@ def make_plan(words: U32, vertices: U32) -> RefitPlan:
     if vertices.shape != (header.leaf_count, 5):
         raise ValueError(f"vertices of shape {vertices.shape} for {header.leaf_count} blocks")
     sizes = np.where(image.half, NODE_BYTES[NODE_BOX_FP16], NODE_BYTES[NODE_BOX_FP32])
-    units = (HEADER_BYTES + np.cumsum(sizes) - sizes) // UNIT_BYTES
+    starts = (HEADER_BYTES + np.cumsum(sizes) - sizes) // 4
+    step = np.where(image.half, BOX_FP16_CHILD_WORDS, BOX_FP32_CHILD_WORDS)
+    places = (starts + BOX_BOUNDS_WORD)[:, None] + step[:, None] * np.arange(BOX_WIDTH)
+    places |= np.where(image.half, HALF_BOX, 0)[:, None]
+    first, last = slot_runs(image.children)
+    used = last >= 0
+    slots = np.stack([places[used], first[used], last[used]], axis=-1)
+    length = slots[:, 2] - slots[:, 1]
+    by_levels = np.argsort(np.frexp(length.astype(np.float64))[1], kind="stable")
+    root = [[HEADER_BOUNDS_WORD, 0, header.leaf_count - 1]] if header.leaf_count else slots[:0]
     return RefitPlan(
         leaf_unit=header.leaf_unit,
         block_vertices=np.ascontiguousarray(vertices, np.uint32),
-        node_units=(units | np.where(image.half, HALF_NODE, 0)).astype(np.uint32),
-        slot_runs=slot_runs(image.children),
+        slots=np.concatenate([slots[by_levels], root]).astype(np.uint32),
     )

@@ -5,7 +5,7 @@ from engine.gpu.structs import Field, Struct
 
 NO_VERTEX = 0xFFFFFFFF
 NO_BLAS = 0xFFFFFFFF
-HALF_NODE = 0x80000000  # in a node's unit: its format
+HALF_BOX = 0x80000000  # in a slot's word: an FP16 node's
 # The pyramid over the blocks' boxes: a box joins four of the level below; of the last level there
 # are PYRAMID_TOP or fewer, so that two runs of four take all of it.
 PYRAMID_TOP = 8
@@ -19,7 +19,7 @@ REFIT_PARAMETERS = Struct(
     Field("base_unit", "u32"),  # of the container in its buffer, in 64-byte units
     Field("leaf_unit", "u32"),  # first block, from the base
     Field("blocks", "u32"),
-    Field("nodes", "u32"),
+    Field("slots", "u32"),
     Field("vertex_words", "u32"),  # from one vertex's position to the next
     Field("vertex_first", "u32"),  # word of vertex 0's position
     Field("level", "u32"),  # of the pyramid, that this dispatch starts from
@@ -42,7 +42,7 @@ def pyramid_levels(blocks: int) -> list[int]:
 
 def wgsl() -> str:
     """The record and constants for shaders."""
-    names = ("NO_VERTEX", "NO_BLAS", "HALF_NODE", "HEADER_BOUNDS_WORD", "PYRAMID_TOP")
+    names = ("NO_VERTEX", "NO_BLAS", "HALF_BOX", "HEADER_BOUNDS_WORD", "PYRAMID_TOP")
     counts = ("PENDING_NONFINITE", "FOUND_NONFINITE", "FOUND_OVERFLOW")
     lines = [f"const {name}: u32 = {globals()[name]}u;" for name in (*names, *counts)]
     text = "\n".join(["// Generated from bvh/gpu/refit_records.py.", *lines])

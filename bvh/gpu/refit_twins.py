@@ -12,8 +12,7 @@ from bvh.gpu.refit_plan import RefitPlan
 from bvh.gpu.refit_records import (
     FOUND_NONFINITE,
     FOUND_OVERFLOW,
-    HALF_NODE,
-    HEADER_BOUNDS_WORD,
+    HALF_BOX,
     NO_VERTEX,
     PENDING_NONFINITE,
     REFIT_PARAMETERS,
@@ -22,9 +21,8 @@ from bvh.gpu.refit_records import (
     pyramid_sizes,
 )
 from bvh.layout import (
-    BOX_BOUNDS_WORD,
     BOX_FP16_CHILD_WORDS,
-    BOX_WIDTH,
+    BOX_FP32_CHILD_WORDS,
     TRIANGLE_V2_WORD,
     TRIANGLE_V4_WORD,
     UNIT_BYTES,
@@ -113,37 +111,19 @@ def run_boxes(boxes: I32, blocks: int, first: I64, last: I64) -> I32:
     return found
 
 
-def refit_nodes(
-    parameters: NDArray[Any],
-    node_units: U32,
-    slot_runs: U32,
-    boxes: I32,
-    words: U32,
-    counts: U32,
-) -> None:
+def refit_nodes(parameters: NDArray[Any], slots: U32, boxes: I32, words: U32, counts: U32) -> None:
     """Twin of refit_nodes.wgsl: children's boxes into nodes, and the header's bounds."""
     p = parameters[0]
-    base, blocks, nodes = int(p["base_unit"]), int(p["blocks"]), int(p["nodes"])
-    if not blocks:
-        return
-    runs = slot_runs.reshape(-1, 2)[: BOX_WIDTH * nodes].astype(np.int64)
-    used = np.flatnonzero(runs[:, 0] <= runs[:, 1])
-    first, last = np.append(runs[used, 0], 0), np.append(runs[used, 1], blocks - 1)
-    bits = ordered(run_boxes(boxes, blocks, first, last)).view(np.uint32)
-    header = UNIT_WORDS * base + HEADER_BOUNDS_WORD
-    words[header : header + 6] = bits[-1]
-    bits = bits[:-1]
-    unit = node_units[used // BOX_WIDTH]
-    half = (unit & np.uint32(HALF_NODE)) != 0
-    bounds = UNIT_WORDS * (base + (unit & np.uint32(HALF_NODE - 1)).astype(np.int64))
-    size = np.where(half, BOX_FP16_CHILD_WORDS, 6)
-    at = (bounds + BOX_BOUNDS_WORD + size * (used % BOX_WIDTH))[:, None]
+    place, first, last = slots.reshape(-1, 3)[: int(p["slots"])].astype(np.int64).T
+    bits = ordered(run_boxes(boxes, int(p["blocks"]), first, last)).view(np.uint32)
+    half = (place & HALF_BOX) != 0
+    at = (UNIT_WORDS * int(p["base_unit"]) + (place & ~HALF_BOX))[:, None]
     values = bits[half].view(np.float32)
     packed = pack_half_bounds(values[:, :3], values[:, 3:])
     infinite = (packed.view(np.uint16) & 0x7FFF) == 0x7C00
     counts[FOUND_OVERFLOW] += infinite.any(axis=-1).sum(dtype=np.uint32)
     words[at[half] + np.arange(BOX_FP16_CHILD_WORDS)] = packed
-    words[at[~half] + np.arange(6)] = bits[~half]
+    words[at[~half] + np.arange(BOX_FP32_CHILD_WORDS)] = bits[~half]
 
 
 def make_parameters(
@@ -156,7 +136,7 @@ def make_parameters(
         record["base_unit"] = base_bytes // UNIT_BYTES
         record["leaf_unit"] = plan.leaf_unit
         record["blocks"] = plan.blocks
-        record["nodes"] = plan.nodes
+        record["slots"] = len(plan.slots)
         record["vertex_words"] = vertex_words
         record["vertex_first"] = vertex_first
         record["level"] = level
@@ -176,5 +156,5 @@ def refit(
     refit_blocks(whole, vertices, plan.block_vertices, words, boxes, counts)
     for record in levels:
         refit_pyramid(record, boxes, counts)
-    refit_nodes(whole, plan.node_units, plan.slot_runs, boxes, words, counts)
+    refit_nodes(whole, plan.slots, boxes, words, counts)
     return int(counts[FOUND_NONFINITE]), int(counts[FOUND_OVERFLOW])

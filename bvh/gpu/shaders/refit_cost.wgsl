@@ -5,7 +5,7 @@
 #import "bvh/gpu/shaders/refit_runs.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: RefitParameters;
-@group(0) @binding(1) var<storage, read> slot_runs: array<vec2u>;
+@group(0) @binding(1) var<storage, read> slots: array<u32>; // three words each
 @group(0) @binding(2) var<storage, read> boxes: array<vec2i>;
 @group(0) @binding(3) var<storage, read_write> areas: array<f32>; // by workgroup, then the root's
 
@@ -17,9 +17,8 @@ fn rounded(value: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(value) ^ parameters.zero);
 }
 
-fn half_area(first: u32, last: u32) -> f32 {
-    if (first > last || parameters.blocks == 0u) { return 0.0; }
-    let box = run_box(parameters.blocks, first, last);
+fn half_area(slot: u32) -> f32 {
+    let box = run_box(parameters.blocks, slots[3u * slot + 1u], slots[3u * slot + 2u]);
     let low = bitcast<vec3f>(ordered(box.low));
     let side = min(bitcast<vec3f>(ordered(box.high)) - low, vec3f(LONGEST_SIDE));
     let two = rounded(rounded(side.x * side.y) + rounded(side.y * side.z));
@@ -32,11 +31,10 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = 4u * parameters.nodes;
+    let count = parameters.slots;
     var sum = 0.0;
     for (var slot = group.x * 256u + lane; slot < count; slot += groups.x * 256u) {
-        let run = slot_runs[slot];
-        sum = rounded(sum + half_area(run.x, run.y));
+        sum = rounded(sum + half_area(slot));
     }
     sums[lane] = sum;
     workgroupBarrier();
@@ -45,7 +43,5 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) { areas[group.x] = sums[0]; }
-    if (lane == 0u && group.x == 0u) {
-        areas[groups.x] = half_area(0u, max(parameters.blocks, 1u) - 1u);
-    }
+    if (lane == 0u && group.x == 0u && count > 0u) { areas[groups.x] = half_area(count - 1u); }
 }

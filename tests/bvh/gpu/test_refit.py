@@ -11,15 +11,17 @@ from bvh import oracle
 from bvh.build import Blas, BuildOptions, build_blas
 from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_cost import GROUPS, GpuRefitCost, refit_cost
-from bvh.gpu.refit_plan import RefitPlan, block_vertices, make_plan
-from bvh.gpu.refit_records import NO_VERTEX
-from bvh.gpu.refit_twins import make_parameters, refit
+from bvh.gpu.refit_plan import RefitPlan, block_vertices, make_plan, slot_runs
+from bvh.gpu.refit_records import NO_VERTEX, pyramid_levels, pyramid_sizes
+from bvh.gpu.refit_twins import make_parameters, refit, refit_pyramid, run_boxes
 from bvh.header import unpack_header
 from bvh.rays import make_rays
 from bvh.scene_bvh import assemble
 from bvh.tlas import BvhInstance
+from bvh.tree import EMPTY
 from bvh.validate import validate
 from engine.gpu.errors import UserError
+from engine.gpu.stage import submit_pass
 
 
 def _sheet(rng: np.random.Generator, triangles: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,25 +102,59 @@ def _rays(rng: np.random.Generator, positions: np.ndarray, count: int = 2000) ->
     return make_rays(origin.astype(np.float32), (target - origin).astype(np.float32))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 257, 6000])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 257, 10_000])
 @pytest.mark.parametrize("nodes", ["auto", "fp16", "fp32"])
 def test_equals_the_twin_and_the_built_bytes(device: Any, rng: Any, count: int, nodes: str) -> None:
     positions, triangles = _sheet(rng, count)
     blas = _build(positions, triangles, nodes=nodes, leaf=(2, 1, 4)[count % 3])
     plan = _plan(blas, triangles)
+    assert (len(pyramid_levels(plan.blocks)) == 2) == (count == 10_000)
     unmoved = blas.words.copy()
     assert refit(plan, unmoved, positions) == (0, 0)
     assert (unmoved == blas.words).all()
     moved = (positions + 0.2 * rng.normal(size=positions.shape)).astype(np.float32)
     expected = blas.words.copy()
     assert refit(plan, expected, moved) == (0, 0)
-    got = _on_gpu(device, plan, blas.words, moved)
-    assert (got.words == expected).all()
+    for staged in (False, True):
+        got = _on_gpu(device, plan, blas.words, moved, staged=staged)
+        assert (got.words == expected).all()
     assert count == 0 or (expected != blas.words).any()
     assert _faults(_refitted(blas, got.words)) == []
     # Nothing of the frame before is left.
     back = _on_gpu(device, plan, blas.words, moved, positions)
     assert (back.words == blas.words).all() and back.counts == (0, 0)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 7, 8, 9, 33, 1024, 1025, 8192, 8193, 40_000])
+def test_runs_from_the_pyramid(device: Any, rng: Any, blocks: int) -> None:
+    sizes = pyramid_sizes(blocks)
+    assert sizes[-1] <= 8 and all(a > 8 for a in sizes[:-1])
+    boxes = np.zeros(6 * sum(sizes), np.int32)
+    leaves = np.sort(rng.integers(-(2**31) + 1, 2**31, (blocks, 2, 3), np.int32), axis=1)
+    boxes[: 6 * blocks] = leaves.reshape(-1)
+    plan = RefitPlan(0, np.zeros((blocks, 5), np.uint32), np.zeros((0, 3), np.uint32))
+    stage = GpuRefit(device, plan)
+    buffer, counts = device.upload("boxes", boxes), np.array([3, 0, 9, 0], np.uint32)
+    stage.resources.update(boxes=buffer, counts=device.upload("counts", counts))
+    words = {"words": buffer, "positions": buffer}
+    submit_pass(device, stage.phases(words)["pyramid"])
+    for record in make_parameters(plan, 0, 3)[1:]:
+        refit_pyramid(record, boxes, counts)
+    assert (device.read(buffer, np.int32, count=len(boxes)) == boxes).all()
+    assert (device.read(stage.resources["counts"])[:3] == counts[:3]).all()
+    assert counts.tolist() == [0, 3, 0, 0]
+    first, last = np.sort(rng.integers(0, blocks, (2, 300)), axis=0)
+    last[:100] = np.minimum(first[:100] + rng.integers(0, 40, 100), blocks - 1)
+    first[0], last[0] = 0, blocks - 1
+    found = run_boxes(boxes, blocks, first, last)
+    for box, a, b in zip(found, first, last, strict=True):
+        run = leaves[a : b + 1]
+        assert (box == np.concatenate([run[:, 0].min(axis=0), run[:, 1].max(axis=0)])).all()
+
+
+def test_leaves_out_of_order_are_refused() -> None:
+    with pytest.raises(ValueError, match="depth-first"):
+        slot_runs(np.array([[1, ~1, EMPTY, EMPTY], [~0, ~2, EMPTY, EMPTY]], np.int32))
 
 
 def test_boxes_are_those_of_exact_arithmetic(rng: Any) -> None:
@@ -137,8 +173,11 @@ def test_vertices_inside_larger_records(device: Any, rng: Any) -> None:
     positions, triangles = _sheet(rng, 300)
     blas = _build(positions, triangles)
     plan = _plan(blas, triangles)
-    got = _on_gpu(device, plan, blas.words, positions, stride=8, skip=21)
-    assert (got.words == blas.words).all()
+    for staged in (False, True):
+        got = _on_gpu(
+            device, plan, blas.words, positions + 1, positions, stride=8, skip=21, staged=staged
+        )
+        assert (got.words == blas.words).all()
 
 
 @pytest.mark.parametrize("nodes", ["fp16", "fp32"])
@@ -158,9 +197,10 @@ def test_any_finite_bits(device: Any, rng: Any, nodes: str) -> None:
     expected = blas.words.copy()
     with np.errstate(all="ignore"):
         counts = refit(plan, expected, moved)
-    got = _on_gpu(device, plan, blas.words, moved)
-    assert (got.words == expected).all()
-    assert got.counts == counts and counts[0] == 0
+    for staged in (False, True):
+        got = _on_gpu(device, plan, blas.words, moved, staged=staged)
+        assert (got.words == expected).all()
+        assert got.counts == counts and counts[0] == 0
     assert (counts[1] > 0) == (nodes == "fp16")
 
 
@@ -198,8 +238,9 @@ def test_corners_that_are_not_finite(device: Any, rng: Any, leaf: int) -> None:
     corners = np.where(plan.block_vertices == NO_VERTEX, 0, plan.block_vertices)
     lost = ~usable[corners] & (plan.block_vertices != NO_VERTEX)
     assert counts[0] == lost.any(axis=1).sum() > 60
-    got = _on_gpu(device, plan, blas.words, broken)
-    assert (got.words == expected).all() and got.counts == counts
+    for staged in (False, True):
+        got = _on_gpu(device, plan, blas.words, broken, staged=staged)
+        assert (got.words == expected).all() and got.counts == counts
     assert _faults(_refitted(blas, got.words)) == []
     rays = _rays(rng, positions, 6000)
     kept = np.flatnonzero(usable[triangles].all(axis=1))
@@ -284,7 +325,7 @@ def test_cost_is_the_sah_of_exact_boxes(device: Any, rng: Any, count: int) -> No
             twin = np.zeros(GROUPS + 1, np.float32)
             boxes = device.read(stage.resources["boxes"], np.int32)
             boxes = boxes[: len(boxes) // 6 * 6]
-            refit_cost(make_parameters(plan, 0, 3)[0], plan.slot_runs, boxes, twin)
+            refit_cost(make_parameters(plan, 0, 3)[0], plan.slots, boxes, twin)
             assert (areas == twin).all()
 
 
