@@ -3,8 +3,8 @@
 Blocks lie in depth-first order, so what is below a child is a run of blocks, and its box comes from
 a pyramid over the blocks' boxes rather than from the nodes below: no dispatch a level of the tree,
 and no node waits for another. A box of the pyramid joins four of the level below. The first
-dispatch rewrites every triangle block and stores its exact box; each of the next ones makes five
-levels of the pyramid (two are enough for eight million blocks); the last one has a lane for every
+dispatch rewrites every triangle block and stores its exact box, and on a GPU makes four levels of
+the pyramid as well; each of the next ones makes five levels; the last one has a lane for every
 child slot, which takes at most eight boxes a level and writes the child's box into its
 node, FP32 or FP16 (rounded outward from the exact box, so that rounding does not add up towards
 the root). The header's bounds follow; pointers, formats, ids, flags and parent links stay. So
@@ -24,6 +24,7 @@ from typing import Any
 
 from bvh.gpu.refit_plan import RefitPlan
 from bvh.gpu.refit_records import (
+    BLOCK_LEVELS,
     FOUND_NONFINITE,
     FOUND_OVERFLOW,
     REFIT_PARAMETERS,
@@ -61,6 +62,7 @@ class GpuRefit:
         self.vertex_first = vertex_first
         if staged is None:
             staged = not device.info.is_cpu
+        self.block_levels = BLOCK_LEVELS if staged else 0
         path = f"bvh/gpu/shaders/refit_blocks{'_staged' if staged else ''}.wgsl"
         self.blocks = Stage(device, "refit/blocks", path, twin=refit_blocks)
         self.pyramid = Stage(
@@ -77,7 +79,7 @@ class GpuRefit:
         }
         self._parameters = [
             device.buffer("refit/parameters", REFIT_PARAMETERS.size, "UNIFORM|COPY_DST")
-            for _ in (0, *pyramid_levels(plan.blocks))
+            for _ in (0, *pyramid_levels(plan.blocks, self.block_levels))
         ]
         self.place(base_bytes)
 
@@ -90,7 +92,9 @@ class GpuRefit:
         """Where the container starts in its buffer from now on."""
         if base_bytes % BASE_ALIGN_BYTES or base_bytes < 0:
             raise ValueError(f"base {base_bytes} is no multiple of {BASE_ALIGN_BYTES}")
-        records = make_parameters(self.plan, base_bytes, self.vertex_words, self.vertex_first)
+        records = make_parameters(
+            self.plan, base_bytes, self.vertex_words, self.vertex_first, self.block_levels
+        )
         for buffer, record in zip(self._parameters, records, strict=True):
             self.device.write(buffer, record)
 
@@ -112,10 +116,10 @@ class GpuRefit:
 
     def _encode_pyramid(self, scope: Any, resources: dict[str, Any]) -> None:
         sizes = pyramid_sizes(self.plan.blocks)
-        levels = pyramid_levels(self.plan.blocks)
+        levels = pyramid_levels(self.plan.blocks, self.block_levels)
         for level, parameters in zip(levels, self._parameters[1:], strict=True):
-            # Without a block, too: it hands on the counts.
-            groups = max(1, -(-sizes[level] // TILE))
+            # Of a small tree nothing is left to join: the one group hands on the counts.
+            groups = max(1, -(-sizes[level] // TILE)) if level < len(sizes) else 1
             self.pyramid.dispatch(scope, {**resources, "parameters": parameters}, groups)
 
     def encode(self, scope: Any, buffers: dict[str, Any]) -> None:

@@ -49,8 +49,8 @@ def refit_blocks(
     boxes: I32,
     counts: U32,
 ) -> None:
-    """Twin of refit_blocks.wgsl: corners into blocks, and their boxes (six ordered integers
-    each)."""
+    """Twin of refit_blocks.wgsl and refit_blocks_staged.wgsl: corners into blocks, their boxes (six
+    ordered integers each), and `block_levels` of the pyramid."""
     p = parameters[0]
     blocks, first_word, stride = (int(p[n]) for n in ("blocks", "vertex_first", "vertex_words"))
     ids = block_vertices.reshape(-1, 5)[:blocks].astype(np.int64)
@@ -70,23 +70,29 @@ def refit_blocks(
     keys = ordered(corners)
     box = np.concatenate([keys.min(axis=1), keys.max(axis=1)], axis=1)
     boxes[: 6 * blocks] = box.reshape(-1)
+    join_levels(boxes, blocks, 0, int(p["block_levels"]))
 
 
-def refit_pyramid(parameters: NDArray[Any], boxes: I32, counts: U32) -> None:
-    """Twin of refit_pyramid.wgsl: TILE_LEVELS levels above `level`, as far as the pyramid goes."""
-    first = int(parameters[0]["level"])
-    if first == 0:
-        counts[FOUND_NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
-        counts[FOUND_OVERFLOW] = 0
-    sizes = pyramid_sizes(int(parameters[0]["blocks"]))
+def join_levels(boxes: I32, blocks: int, first: int, count: int) -> None:
+    """`count` levels of the pyramid above `first`, as far as it goes."""
+    sizes = pyramid_sizes(blocks)
     every = boxes[: 6 * sum(sizes)].reshape(-1, 6)
-    for level in range(first, min(first + TILE_LEVELS, len(sizes) - 1)):
+    for level in range(first, min(first + count, len(sizes) - 1)):
         start = sum(sizes[:level])
         below = every[start : start + sizes[level]]
         above = every[start + sizes[level] :][: sizes[level + 1]]
         fours = np.arange(0, len(below), 4)
         above[:, :3] = np.minimum.reduceat(below[:, :3], fours)
         above[:, 3:] = np.maximum.reduceat(below[:, 3:], fours)
+
+
+def refit_pyramid(parameters: NDArray[Any], boxes: I32, counts: U32) -> None:
+    """Twin of refit_pyramid.wgsl: TILE_LEVELS levels above `level`."""
+    p = parameters[0]
+    if p["level"] == p["block_levels"]:
+        counts[FOUND_NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
+        counts[FOUND_OVERFLOW] = 0
+    join_levels(boxes, int(p["blocks"]), int(p["level"]), TILE_LEVELS)
 
 
 def run_boxes(boxes: I32, blocks: int, first: I64, last: I64) -> I32:
@@ -127,11 +133,15 @@ def refit_nodes(parameters: NDArray[Any], slots: U32, boxes: I32, words: U32, co
 
 
 def make_parameters(
-    plan: RefitPlan, base_bytes: int, vertex_words: int, vertex_first: int = 0
+    plan: RefitPlan,
+    base_bytes: int,
+    vertex_words: int,
+    vertex_first: int = 0,
+    block_levels: int = 0,
 ) -> list[NDArray[Any]]:
     """REFIT_PARAMETERS records: one for blocks and nodes, then one a dispatch of the pyramid."""
     records = []
-    for level in (0, *pyramid_levels(plan.blocks)):
+    for level in (0, *pyramid_levels(plan.blocks, block_levels)):
         record = np.zeros(1, REFIT_PARAMETERS.dtype)
         record["base_unit"] = base_bytes // UNIT_BYTES
         record["leaf_unit"] = plan.leaf_unit
@@ -139,6 +149,7 @@ def make_parameters(
         record["slots"] = len(plan.slots)
         record["vertex_words"] = vertex_words
         record["vertex_first"] = vertex_first
+        record["block_levels"] = block_levels
         record["level"] = level
         records.append(record)
     return records

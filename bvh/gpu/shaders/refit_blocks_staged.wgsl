@@ -1,10 +1,12 @@
 // The same as refit_blocks.wgsl, its words through the workgroup's memory, so that neighbouring
-// lanes load words of one vertex and store words of one block: see bvh/gpu/refit.py.
+// lanes load words of one vertex and store words of one block; and the pyramid's first levels: see
+// bvh/gpu/refit.py.
 
 #import bvh.gpu.refit_records
 #import "bvh/gpu/shaders/refit_box.wgsl"
 #import "bvh/gpu/shaders/refit_corners.wgsl"
-#import "bvh/gpu/shaders/refit_own.wgsl"
+#import "bvh/gpu/shaders/refit_runs.wgsl"
+#import "bvh/gpu/shaders/refit_tile.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: RefitParameters;
 @group(0) @binding(1) var<storage, read> positions: array<i32>;
@@ -76,7 +78,8 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = 256u * (group.y * groups.x + group.x);
+    let tile = group.y * groups.x + group.x;
+    let first = 256u * tile;
     // Five loads at a time, none of which waits for another.
     for (var place = lane; place < 3840u; place += 1280u) {
         let a = corner_word(first, place);
@@ -103,4 +106,5 @@ fn main(
     store_box_part(first, lane);
     store_box_part(first, lane + 256u);
     store_box_part(first, lane + 512u);
+    join_tile(lane, tile, vec2u(0u, parameters.blocks));
 }

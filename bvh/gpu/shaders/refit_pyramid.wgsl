@@ -4,7 +4,7 @@
 #import bvh.gpu.refit_records
 #import "bvh/gpu/shaders/refit_box.wgsl"
 #import "bvh/gpu/shaders/refit_runs.wgsl"
-#import "bvh/gpu/shaders/refit_own.wgsl"
+#import "bvh/gpu/shaders/refit_tile.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: RefitParameters;
 @group(0) @binding(1) var<storage, read_write> boxes: array<vec2i>;
@@ -13,13 +13,6 @@
 // The 256 boxes of the first level above, then those of further ones.
 var<workgroup> own: array<i32, 2040>;
 
-fn store_box(at: u32, box: OrderedBox) {
-    let packed = pack_box(box);
-    boxes[3u * at] = packed[0];
-    boxes[3u * at + 1u] = packed[1];
-    boxes[3u * at + 2u] = packed[2];
-}
-
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -27,7 +20,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = group.y * groups.x + group.x;
-    if (parameters.level == 0u && tile == 0u && lane == 0u) {
+    if (parameters.level == parameters.block_levels && tile == 0u && lane == 0u) {
         // Between the blocks, which add to the one, and the nodes, which add to the other.
         atomicStore(&counts[FOUND_NONFINITE], atomicExchange(&counts[PENDING_NONFINITE], 0u));
         atomicStore(&counts[FOUND_OVERFLOW], 0u);
@@ -45,19 +38,5 @@ fn main(
         }
         keep_own(slot, box);
     }
-    var below = 0u;
-    for (var width = 64u; width > 0u && level.y > PYRAMID_TOP; width /= 4u) {
-        workgroupBarrier();
-        level = level_above(level);
-        let above = below + 4u * width;
-        if (lane < width) {
-            let four = below + 4u * lane;
-            let box = join(join(own_box(four), own_box(four + 1u)),
-                join(own_box(four + 2u), own_box(four + 3u)));
-            keep_own(above + lane, box);
-            let at = tile * width + lane;
-            if (at < level.y) { store_box(level.x + at, box); }
-        }
-        below = above;
-    }
+    join_tile(lane, tile, level);
 }

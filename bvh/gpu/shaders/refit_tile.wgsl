@@ -1,5 +1,5 @@
-// Levels of the pyramid that one workgroup makes in its own memory: see bvh/gpu/refit.py. The stage
-// declares `own: array<i32>` in workgroup memory, 340 boxes of six words or more.
+// Levels of the pyramid that a workgroup makes in its own memory: see bvh/gpu/refit.py. The stage
+// declares `own: array<i32>` in workgroup memory, for 340 boxes of six words.
 
 fn keep_own(slot: u32, box: OrderedBox) {
     let at = 6u * slot;
@@ -24,8 +24,8 @@ fn store_box(at: u32, box: OrderedBox) {
     boxes[3u * at + 2u] = packed[2];
 }
 
-// The first 256 boxes of `own` are tile `tile` of `level` (inverted ones past its end): four levels
-// above it, as far as the pyramid goes. `level` is the same for the whole workgroup.
+// The first 256 boxes of `own` are tile `tile` of the level `bottom`, inverted ones past its end:
+// four levels above it, as far as the pyramid goes. `bottom` is the same for the whole workgroup.
 fn join_tile(lane: u32, tile: u32, bottom: vec2u) {
     var level = bottom;
     var below = 0u;

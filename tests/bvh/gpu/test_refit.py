@@ -13,7 +13,7 @@ from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_cost import GROUPS, GpuRefitCost, refit_cost
 from bvh.gpu.refit_plan import RefitPlan, block_vertices, make_plan, slot_runs
 from bvh.gpu.refit_records import NO_VERTEX, pyramid_levels, pyramid_sizes
-from bvh.gpu.refit_twins import make_parameters, refit, refit_pyramid, run_boxes
+from bvh.gpu.refit_twins import join_levels, make_parameters, refit, refit_pyramid, run_boxes
 from bvh.header import unpack_header
 from bvh.rays import make_rays
 from bvh.scene_bvh import assemble
@@ -108,7 +108,7 @@ def test_equals_the_twin_and_the_built_bytes(device: Any, rng: Any, count: int, 
     positions, triangles = _sheet(rng, count)
     blas = _build(positions, triangles, nodes=nodes, leaf=(2, 1, 4)[count % 3])
     plan = _plan(blas, triangles)
-    assert (len(pyramid_levels(plan.blocks)) == 2) == (count == 10_000)
+    assert (len(pyramid_levels(plan.blocks, 0)) == 2) == (count == 10_000)
     unmoved = blas.words.copy()
     assert refit(plan, unmoved, positions) == (0, 0)
     assert (unmoved == blas.words).all()
@@ -125,20 +125,23 @@ def test_equals_the_twin_and_the_built_bytes(device: Any, rng: Any, count: int, 
     assert (back.words == blas.words).all() and back.counts == (0, 0)
 
 
+@pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize("blocks", [1, 2, 7, 8, 9, 33, 1024, 1025, 8192, 8193, 40_000])
-def test_runs_from_the_pyramid(device: Any, rng: Any, blocks: int) -> None:
+def test_runs_from_the_pyramid(device: Any, rng: Any, blocks: int, staged: bool) -> None:
     sizes = pyramid_sizes(blocks)
     assert sizes[-1] <= 8 and all(a > 8 for a in sizes[:-1])
     boxes = np.zeros(6 * sum(sizes), np.int32)
     leaves = np.sort(rng.integers(-(2**31) + 1, 2**31, (blocks, 2, 3), np.int32), axis=1)
     boxes[: 6 * blocks] = leaves.reshape(-1)
     plan = RefitPlan(0, np.zeros((blocks, 5), np.uint32), np.zeros((0, 3), np.uint32))
-    stage = GpuRefit(device, plan)
+    stage = GpuRefit(device, plan, staged=staged)
+    levels = stage.block_levels
+    join_levels(boxes, blocks, 0, levels)
     buffer, counts = device.upload("boxes", boxes), np.array([3, 0, 9, 0], np.uint32)
     stage.resources.update(boxes=buffer, counts=device.upload("counts", counts))
     words = {"words": buffer, "positions": buffer}
     submit_pass(device, stage.phases(words)["pyramid"])
-    for record in make_parameters(plan, 0, 3)[1:]:
+    for record in make_parameters(plan, 0, 3, block_levels=levels)[1:]:
         refit_pyramid(record, boxes, counts)
     assert (device.read(buffer, np.int32, count=len(boxes)) == boxes).all()
     assert (device.read(stage.resources["counts"])[:3] == counts[:3]).all()
