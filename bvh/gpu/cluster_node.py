@@ -2,7 +2,8 @@
 
 The dynamic programme of `bvh.transforms.collapse.collapse_best` in float32, one step at each merge:
 for 1, 2 and 3 slots of a wide parent, the least area of the wide nodes below, and how many bytes,
-nodes and stack entries that takes. Twin of cluster_node.wgsl.
+nodes and stack entries that takes. Twin of cluster_node.wgsl, which works bytes out in a sweep of
+their own, as FP16 nodes need their slots' boxes.
 """
 
 from dataclasses import dataclass
@@ -143,7 +144,8 @@ def _wants_half(slots: I32, nodes: Records, boxes: F32, node_format: int) -> NDA
 
 
 def merge(left: I32, right: I32, box: F32, nodes: Records, boxes: F32, node_format: int) -> Records:
-    """Records of nodes over `left` and `right` [n]; twin of `merge` in cluster_node.wgsl."""
+    """Records of nodes over `left` and `right` [n]; twin of `join` and `join_units` in
+    cluster_node.wgsl."""
     a, b = _parts(left, nodes), _parts(right, nodes)
     n = len(left)
     opened_2 = a.cost[:, 0] + b.cost[:, 0]

@@ -17,7 +17,7 @@ from bvh.tree import MAX_DEPTH, STACK_LIMIT
 from engine.gpu.device import Device
 from engine.gpu.structs import Field, Struct
 
-SEGMENT = 512  # boxes a workgroup: 12 KiB of its memory
+SEGMENT = 512  # boxes a workgroup: 23 KiB of its memory
 ROOT_PARENT = 0xFFFFFFFF
 NARROW = 1 << 6  # in `shares`: as a wide node it has its two binary children only
 HALF = 1 << 7  # in `shares`: FP16
@@ -43,6 +43,7 @@ CLUSTER_PARAMETERS = Struct(
     Field("leaf_units", "u32"),  # 64-byte units a leaf
     Field("parts", "u32"),  # workgroups of the encoder a segment
     Field("align_units", "u32"),  # of containers; what is left up to there is cleared
+    Field("roots_below", "u32"),  # `roots` of the segments, for the top
 )
 CLUSTER_SEGMENT = Struct(
     "ClusterSegment",

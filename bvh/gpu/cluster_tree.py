@@ -7,9 +7,12 @@ happen in one dispatch, in workgroup memory. More boxes than one workgroup takes
 segments that follow each other; each is merged down to a few clusters, and one more workgroup
 goes on from those of all segments. That makes two dispatches for any number of boxes.
 
-A node knows, from the moment it is made, the best way to cut its subtree into wide nodes (the
-dynamic programme of `bvh.transforms.collapse.collapse_best`, in float32) and how many bytes,
-nodes, leaves and stack entries that takes. The place of any node in the depth-first order is then
+Once a workgroup has all its nodes, it goes up from the leaves round by round, again in workgroup
+memory: every node knows then the best way to cut its subtree into wide nodes (the dynamic
+programme of `bvh.transforms.collapse.collapse_best`, in float32) and how many bytes, nodes, leaves
+and stack entries that takes. A subtree's record has the slot of its leftmost cluster, so that
+rounds and sweeps need room for as many as there were clusters, and no other workgroup memory. A
+round has three barriers, a level of the sweep one; neither waits for storage. The place of any node in the depth-first order is then
 a walk to the root and back, so that the encoder (`bvh.gpu.cluster_encode`) needs no order of its
 own and no sweep by levels.
 

@@ -156,6 +156,7 @@ class GpuTlas:
         mine["bound"], mine["segments"] = self.bound, self.segments
         mine["blas_count"] = self.blas_count
         several = self.segments > 1
+        left = max(1, min(MOST_ROOTS, SEGMENT // self.segments)) if several else 1
         shared = dict(
             segments=self.segments,
             radius=self.radius,
@@ -166,12 +167,12 @@ class GpuTlas:
         )
         segments = make_cluster_parameters(
             **shared,
-            roots=max(1, min(MOST_ROOTS, SEGMENT // self.segments)) if several else 1,
+            roots=left,
             max_levels=MAX_DEPTH - TOP_LEVELS if several else MAX_DEPTH,
             finish=int(not several),
         )
         top = make_cluster_parameters(
-            **shared, roots=1, max_levels=MAX_DEPTH, finish=1, top=int(several)
+            **shared, roots=1, max_levels=MAX_DEPTH, finish=1, top=int(several), roots_below=left
         )
         return [
             (self._parameters, mine),

@@ -1,13 +1,16 @@
-// What a node's record says of its subtree, and the record of two merged: bvh/gpu/cluster_node.py.
+// What a node says of its subtree, and what two say together: see bvh/gpu/cluster_node.py.
 // Needs `parameters`, `nodes` and `boxes`.
 
 struct Part {
     cost: vec3f,
-    units: vec3u,
-    counts: vec3u,
-    leaves: u32,
     stack: u32,
+    counts: vec3u,
     depth: u32,
+}
+
+struct Joined {
+    part: Part,
+    shares: u32,
 }
 
 fn rounded(value: f32) -> f32 {
@@ -27,24 +30,21 @@ fn box_of(child: i32) -> Box {
     return make_box(boxes[at], boxes[at + 1u], boxes[at + 2u]);
 }
 
-fn part_of(child: i32) -> Part {
-    if (child == EMPTY_CHILD) {
-        return Part(vec3f(0.0), vec3u(0u), vec3u(0u), 0u, 0u, 0u);
-    }
-    if (child < 0) {
-        return Part(vec3f(0.0), vec3u(0u), vec3u(0u), 1u, 0u, 0x11000000u);
-    }
-    return Part(nodes[child].cost, nodes[child].units, nodes[child].counts, nodes[child].leaves,
-        nodes[child].stack, nodes[child].depth);
+fn leaf_part() -> Part {
+    return Part(vec3f(0.0), 0u, vec3u(0u), 0x11000000u);
+}
+
+fn empty_part() -> Part {
+    return Part(vec3f(0.0), 0u, vec3u(0u), 0u);
 }
 
 fn byte_of(word: u32, width: u32) -> u32 {
     return word >> (8u * (width - 1u)) & 0xffu;
 }
 
-// Slots that a child given `width` of them uses; an EMPTY one has no levels word.
+// Slots that a child given `width` of them uses; an EMPTY one's depth word is 0.
 fn used_of(part: Part, width: u32) -> u32 {
-    if (width == 1u) { return min(part.leaves, 1u); }
+    if (width == 1u) { return min(part.depth, 1u); }
     return part.depth >> (16u + 4u * width) & 0xfu;
 }
 
@@ -104,9 +104,8 @@ fn wants_half(slots: vec4i) -> bool {
     return parameters.node_format == 1u || stored <= rounded(1.25 * exact);
 }
 
-fn merge(left: i32, right: i32, box: Box) -> ClusterNode {
-    let l = part_of(left);
-    let r = part_of(right);
+// A node of half area `own_area` over `l` and `r`.
+fn join(l: Part, r: Part, own_area: f32) -> Joined {
     let opened_2 = rounded(l.cost.x + r.cost.x);
     let three = vec2f(rounded(l.cost.x + r.cost.y), rounded(l.cost.y + r.cost.x));
     let four = vec3f(rounded(l.cost.x + r.cost.z), rounded(l.cost.y + r.cost.y),
@@ -130,11 +129,8 @@ fn merge(left: i32, right: i32, box: Box) -> ClusterNode {
         used = used_of(l, 1u) + used_of(r, 1u);
         below = max(byte_of(l.stack, 1u), byte_of(r.stack, 1u));
     }
-    if (wants_half(slots_of(left, right, shares))) { shares |= HALF; }
-    let size = select(2u, 1u, (shares & HALF) != 0u);
-    let own = rounded(area(box) + opened_4);
+    let own = rounded(own_area + opened_4);
     var cost = vec3f(own);
-    var units = vec3u(size + l.units[given.x - 1u] + r.units[given.y - 1u]);
     var counts = vec3u(1u + l.counts[given.x - 1u] + r.counts[given.y - 1u]);
     var stack = vec3u(max(used, max(used, 1u) - 1u + below));
     var depth = vec3u(1u + max(byte_of(l.depth, given.x), byte_of(r.depth, given.y)));
@@ -143,7 +139,6 @@ fn merge(left: i32, right: i32, box: Box) -> ClusterNode {
     if (opened_2 < own) {
         shares |= 1u << 2u;
         cost.y = opened_2;
-        units.y = l.units.x + r.units.x;
         counts.y = l.counts.x + r.counts.x;
         stack.y = max(byte_of(l.stack, 1u), byte_of(r.stack, 1u));
         depth.y = max(byte_of(l.depth, 1u), byte_of(r.depth, 1u));
@@ -153,7 +148,6 @@ fn merge(left: i32, right: i32, box: Box) -> ClusterNode {
         let other = 3u - share_3;
         shares |= share_3 << 4u;
         cost.z = opened_3;
-        units.z = l.units[share_3 - 1u] + r.units[other - 1u];
         counts.z = l.counts[share_3 - 1u] + r.counts[other - 1u];
         stack.z = max(byte_of(l.stack, share_3), byte_of(r.stack, other));
         depth.z = max(byte_of(l.depth, share_3), byte_of(r.depth, other));
@@ -161,6 +155,21 @@ fn merge(left: i32, right: i32, box: Box) -> ClusterNode {
     }
     let stacks = stack.x | stack.y << 8u | stack.z << 16u | levels << 24u;
     let depths = depth.x | depth.y << 8u | depth.z << 16u | slots.x << 24u | slots.y << 28u;
-    return ClusterNode(box.low, left, box.high, right, cost, shares, units, l.leaves + r.leaves,
-        counts, ROOT_PARENT, stacks, depths, array<u32, 2>(0u, 0u));
+    return Joined(Part(cost, stacks, counts, depths), shares);
+}
+
+// 64-byte units of a node's wide nodes, from those of its children.
+fn join_units(l: vec3u, r: vec3u, shares: u32) -> vec3u {
+    var given = share_of(shares, 4u);
+    var rest = 4u - given;
+    if ((shares & NARROW) != 0u) {
+        given = 1u;
+        rest = 1u;
+    }
+    let size = select(2u, 1u, (shares & HALF) != 0u);
+    var units = vec3u(size + l[given - 1u] + r[rest - 1u]);
+    if (share_of(shares, 2u) != 0u) { units.y = l.x + r.x; }
+    let share_3 = share_of(shares, 3u);
+    if (share_3 != 0u) { units.z = l[share_3 - 1u] + r[2u - share_3]; }
+    return units;
 }

@@ -15,67 +15,89 @@
 @group(0) @binding(5) var<storage, read_write> leaf_parents: array<u32>;
 @group(0) @binding(6) var<storage, read_write> roots: array<i32>;
 
-var<workgroup> clusters: array<i32, 512>;
-var<workgroup> cluster_boxes: array<vec2f, 1536>;
+// During the rounds, by cluster: low corner and id; high corner and SLOT_BITS of slot below leaves.
+// In the sweeps, by slot: a Part (cost and stack; counts and depth), then units.
+var<workgroup> first_half: array<vec4u, 512>;
+var<workgroup> second_half: array<vec4u, 512>;
 var<workgroup> best: array<u32, 512>;
-var<workgroup> partial_sums: array<u32, LANES>;
-var<workgroup> row_sums: array<u32, LANES / 16u>;
+// By node: its children's slots, then shares.
+var<workgroup> joined: array<u32, 512>;
+var<workgroup> areas: array<f32, 512>;
+// Bits of clusters, for even and for odd rounds: 512 that are gone, 512 that are merged.
+var<workgroup> marks: array<atomic<u32>, 64>;
+var<workgroup> round_ends: array<u32, 64>;
 var<workgroup> deepest: atomic<u32>;
 
 const PER_LANE = SEGMENT / LANES;
+const SLOT_BITS = 9u;
+const SLOT_MASK = (1u << SLOT_BITS) - 1u;
+const MERGED = 16u; // words of `marks` from those that are gone
 
-fn shared_box(i: u32) -> Box {
-    return make_box(cluster_boxes[3u * i], cluster_boxes[3u * i + 1u], cluster_boxes[3u * i + 2u]);
+struct Choice {
+    least: u32,
+    found: u32,
 }
 
-fn share_box(i: u32, box: Box) {
-    cluster_boxes[3u * i] = box.low.xy;
-    cluster_boxes[3u * i + 1u] = vec2f(box.low.z, box.high.x);
-    cluster_boxes[3u * i + 2u] = box.high.yz;
+struct Clusters {
+    count: u32,
+    ids: array<i32, PER_LANE>, // this lane's of those to begin with
+    places: array<u32, PER_LANE>, // at least SEGMENT where it has none
 }
 
-// (sum of the values of lanes before this one, of all). Every lane calls it, and passes a barrier
-// before it does so again.
-fn exclusive_sum(lane: u32, value: u32) -> vec2u {
-    partial_sums[lane] = value;
-    workgroupBarrier();
-    if (lane < LANES / 16u) {
-        var sum = 0u;
-        for (var i = 0u; i < 16u; i += 1u) { sum += partial_sums[16u * lane + i]; }
-        row_sums[lane] = sum;
-    }
-    workgroupBarrier();
-    var before = 0u;
-    var all = 0u;
-    for (var i = 0u; i < LANES / 16u; i += 1u) {
-        if (i < lane / 16u) { before += row_sums[i]; }
-        all += row_sums[i];
-    }
-    for (var i = lane & ~15u; i < lane; i += 1u) { before += partial_sums[i]; }
-    return vec2u(before, all);
+fn share_cluster(at: u32, box: Box, id: i32, slot_and_leaves: u32) {
+    first_half[at] = vec4u(bitcast<vec3u>(box.low), bitcast<u32>(id));
+    second_half[at] = vec4u(bitcast<vec3u>(box.high), slot_and_leaves);
+}
+
+fn shared_box(at: u32) -> Box {
+    return Box(bitcast<vec3f>(first_half[at].xyz), bitcast<vec3f>(second_half[at].xyz));
+}
+
+fn shared_part(slot: u32) -> Part {
+    let a = first_half[slot];
+    let b = second_half[slot];
+    return Part(bitcast<vec3f>(a.xyz), a.w, b.xyz, b.w);
+}
+
+fn share_part(slot: u32, part: Part) {
+    first_half[slot] = vec4u(bitcast<vec3u>(part.cost), part.stack);
+    second_half[slot] = vec4u(part.counts, part.depth);
 }
 
 fn ceil_log2(value: u32) -> u32 {
     return 32u - countLeadingZeros(max(value, 1u) - 1u);
 }
 
+fn mark(first: u32, at: u32) {
+    atomicOr(&marks[first + at / 32u], 1u << (at & 31u));
+}
+
+fn bits_before(first: u32, at: u32) -> u32 {
+    return countOneBits(atomicLoad(&marks[first + at / 32u]) & ((1u << (at & 31u)) - 1u));
+}
+
+fn better(choice: Choice, mine: Box, i: u32, j: u32, count: u32) -> Choice {
+    let size = bitcast<u32>(area(unite(mine, shared_box(min(j, count - 1u)))));
+    let smaller = size < choice.least
+        || (size == choice.least && (i ^ j) < (i ^ choice.found));
+    if (j < count && smaller) { return Choice(size, j); }
+    return choice;
+}
+
 // The neighbour whose common box is smallest; of equals the one whose place differs least in its
 // high bits, which pairs up equal boxes.
 fn nearest(i: u32, count: u32) -> u32 {
     let mine = shared_box(i);
-    var found = i;
-    var least = 0xffffffffu;
-    let first = i - min(i, parameters.radius);
-    let last = min(i + parameters.radius, count - 1u);
-    for (var j = first; j <= last; j += 1u) {
-        if (j == i) { continue; }
-        let size = bitcast<u32>(area(unite(mine, shared_box(j))));
-        if (size < least || (size == least && (i ^ j) < (i ^ found))) {
-            least = size;
-            found = j;
+    var choice = Choice(0xffffffffu, i);
+    // Four steps at a time, so that their loads overlap. Places below 0 wrap and are past the end.
+    for (var first = 1u; first <= parameters.radius; first += 4u) {
+        for (var k = 0u; k < 4u; k += 1u) {
+            let step = select(SEGMENT, first + k, first + k <= parameters.radius);
+            choice = better(choice, mine, i, i - step, count);
+            choice = better(choice, mine, i, i + step, count);
         }
     }
-    return found;
+    return choice.found;
 }
 
 fn set_parent(child: i32, parent: u32) {
@@ -83,35 +105,60 @@ fn set_parent(child: i32, parent: u32) {
     if (child < 0) { leaf_parents[~child] = parent; }
 }
 
-// The clusters to begin with; their number.
-fn load(segment: u32, lane: u32) -> u32 {
+// The clusters to begin with, each in a slot of its own. Uses the marks of odd rounds.
+fn load(segment: u32, lane: u32) -> Clusters {
+    var mine: Clusters;
+    if (lane < 64u) { atomicStore(&marks[lane], 0u); }
     if (lane == 0u) { atomicStore(&deepest, 0u); }
-    var own = 0u;
     if (parameters.top == 0u) {
-        let last = min(PER_LANE * (lane + 1u), segments[segment].count);
-        for (var i = PER_LANE * lane; i < last; i += 1u) {
-            clusters[i] = ~i32(order[segments[segment].first + i]);
-            own += 1u;
-        }
-    } else {
-        let last = min(PER_LANE * (lane + 1u), parameters.segments);
-        for (var k = PER_LANE * lane; k < last; k += 1u) { own += segments[k].roots; }
-    }
-    let place = exclusive_sum(lane, own);
-    if (parameters.top == 1u) {
-        var at = place.x;
-        let last = min(PER_LANE * (lane + 1u), parameters.segments);
-        for (var k = PER_LANE * lane; k < last; k += 1u) {
-            for (var i = 0u; i < segments[k].roots; i += 1u) {
-                clusters[at] = roots[segments[k].first + i];
-                at += 1u;
+        mine.count = segments[segment].count;
+        for (var k = 0u; k < PER_LANE; k += 1u) {
+            mine.places[k] = lane + k * LANES;
+            if (mine.places[k] >= mine.count) {
+                mine.places[k] = SEGMENT;
+                continue;
             }
-            atomicMax(&deepest, segments[k].levels);
+            mine.ids[k] = ~i32(order[segments[segment].first + mine.places[k]]);
+            share_cluster(mine.places[k], box_of(mine.ids[k]), mine.ids[k],
+                mine.places[k] | 1u << SLOT_BITS);
+        }
+        workgroupBarrier();
+        return mine;
+    }
+    workgroupBarrier();
+    // Every segment has left up to so many.
+    let most = parameters.roots_below;
+    for (var k = 0u; k < PER_LANE; k += 1u) {
+        let at = lane + k * LANES;
+        let below = at / most;
+        mine.places[k] = SEGMENT;
+        if (below < parameters.segments && at % most < segments[below].roots) {
+            mine.ids[k] = roots[segments[below].first + at % most];
+            mine.places[k] = at;
+            mark(32u, at);
+            atomicMax(&deepest, segments[below].levels);
         }
     }
     workgroupBarrier();
-    for (var i = lane; i < place.y; i += LANES) { share_box(i, box_of(clusters[i])); }
-    return place.y;
+    var before = array<u32, PER_LANE>();
+    for (var word = 0u; word < SEGMENT / 32u; word += 1u) {
+        let bits = countOneBits(atomicLoad(&marks[32u + word]));
+        mine.count += bits;
+        for (var k = 0u; k < PER_LANE; k += 1u) {
+            before[k] += select(0u, bits, word < mine.places[k] / 32u);
+        }
+    }
+    for (var k = 0u; k < PER_LANE; k += 1u) {
+        if (mine.places[k] >= SEGMENT) { continue; }
+        let place = before[k] + bits_before(32u, mine.places[k]);
+        let id = mine.ids[k];
+        mine.places[k] = place;
+        var leaves = 1u;
+        if (id >= 0) { leaves = nodes[id].leaves; }
+        share_cluster(place, box_of(id), id, place | leaves << SLOT_BITS);
+    }
+    workgroupBarrier();
+    return mine;
 }
 
 @compute @workgroup_size(LANES)
@@ -125,80 +172,196 @@ fn main(
     let segment = select(number, parameters.segments, parameters.top == 1u);
     let begin = segments[segment].first;
     let base = begin + segment;
-    var count = load(segment, lane);
-    workgroupBarrier();
+    let mine = load(segment, lane);
+    var count = mine.count;
     var levels = atomicLoad(&deepest);
     var created = 0u;
+    var rounds = 0u;
     loop {
         if (count <= parameters.roots) { break; }
         // Halving the number of clusters needs the fewest levels; from here on nothing else fits.
         let hurry = levels + 1u + ceil_log2(count) > parameters.max_levels;
-        let last = min(PER_LANE * (lane + 1u), count);
-        for (var i = PER_LANE * lane; i < last; i += 1u) {
+        for (var i = lane; i < count; i += LANES) {
             var other = select(i, i ^ 1u, (i ^ 1u) < count);
             if (!hurry) { other = nearest(i, count); }
             best[i] = other;
         }
         workgroupBarrier();
-        var numbers = 0u; // nodes to make, and clusters that stay in the upper half
-        for (var i = PER_LANE * lane; i < last; i += 1u) {
-            let mutual = best[i] != i && best[best[i]] == i;
-            numbers += select(0u, 1u, mutual && i < best[i]);
-            numbers += select(0u, 1u << 16u, !mutual || i < best[i]);
-        }
-        let place = exclusive_sum(lane, numbers);
-        var id = base + created + (place.x & 0xffffu);
-        var kept = 0u;
-        var cluster: array<i32, PER_LANE>;
-        var box: array<Box, PER_LANE>;
-        for (var i = PER_LANE * lane; i < last; i += 1u) {
+        let marks_now = 32u * (rounds & 1u);
+        if (lane < 32u) { atomicStore(&marks[(marks_now ^ 32u) + lane], 0u); }
+        // Of each of this lane's clusters, what stays of it, and whom it takes in.
+        var low: array<vec4u, PER_LANE>;
+        var high: array<vec4u, PER_LANE>;
+        var taken: array<vec2u, PER_LANE>; // id, slot
+        var stays: array<bool, PER_LANE>;
+        var merges: array<bool, PER_LANE>;
+        for (var k = 0u; k < PER_LANE; k += 1u) {
+            let i = lane + k * LANES;
+            stays[k] = false;
+            if (i >= count) { continue; }
             let other = best[i];
             let mutual = other != i && best[other] == i;
-            if (mutual && other < i) { continue; }
-            cluster[kept] = clusters[i];
-            box[kept] = shared_box(i);
-            if (mutual) {
-                box[kept] = unite(box[kept], shared_box(other));
-                nodes[id] = merge(cluster[kept], clusters[other], box[kept]);
-                set_parent(cluster[kept], id);
-                set_parent(clusters[other], id);
-                cluster[kept] = i32(id);
-                id += 1u;
+            stays[k] = !mutual || i < other;
+            merges[k] = mutual && i < other;
+            if (mutual) { mark(marks_now + select(0u, MERGED, merges[k]), i); }
+            if (!stays[k]) { continue; }
+            low[k] = first_half[i];
+            high[k] = second_half[i];
+            if (merges[k]) {
+                let box = unite(shared_box(i), shared_box(other));
+                taken[k] = vec2u(first_half[other].w, second_half[other].w & SLOT_MASK);
+                let leaves = second_half[other].w >> SLOT_BITS << SLOT_BITS;
+                low[k] = vec4u(bitcast<vec3u>(box.low), low[k].w);
+                high[k] = vec4u(bitcast<vec3u>(box.high), high[k].w + leaves);
             }
-            kept += 1u;
         }
-        // New nodes are read by other lanes from the next round on.
-        storageBarrier();
-        for (var k = 0u; k < kept; k += 1u) {
-            clusters[(place.x >> 16u) + k] = cluster[k];
-            share_box((place.x >> 16u) + k, box[k]);
+        workgroupBarrier();
+        var all = vec2u(0u); // gone, merged
+        var before = array<vec2u, PER_LANE>();
+        for (var word = 0u; 32u * word < count; word += 1u) {
+            let bits = countOneBits(vec2u(atomicLoad(&marks[marks_now + word]),
+                atomicLoad(&marks[marks_now + MERGED + word])));
+            all += bits;
+            for (var k = 0u; k < PER_LANE; k += 1u) {
+                before[k] += select(vec2u(0u), bits, word < (lane + k * LANES) / 32u);
+            }
         }
-        created += place.y & 0xffffu;
-        count = place.y >> 16u;
+        for (var k = 0u; k < PER_LANE; k += 1u) {
+            let i = lane + k * LANES;
+            if (!stays[k]) { continue; }
+            if (merges[k]) {
+                let node = created + before[k].y + bits_before(marks_now + MERGED, i);
+                let id = base + node;
+                let box = Box(bitcast<vec3f>(low[k].xyz), bitcast<vec3f>(high[k].xyz));
+                let left = bitcast<i32>(low[k].w);
+                let right = bitcast<i32>(taken[k].x);
+                nodes[id].low = box.low;
+                nodes[id].left = left;
+                nodes[id].high = box.high;
+                nodes[id].right = right;
+                nodes[id].leaves = high[k].w >> SLOT_BITS;
+                set_parent(left, id);
+                set_parent(right, id);
+                joined[node] = (high[k].w & SLOT_MASK) | taken[k].y << SLOT_BITS;
+                areas[node] = area(box);
+                low[k].w = id;
+            }
+            let place = i - before[k].x - bits_before(marks_now, i);
+            first_half[place] = low[k];
+            second_half[place] = high[k];
+        }
+        count -= all.x;
+        created += all.y;
+        if (lane == 0u) { round_ends[rounds] = created; }
+        rounds += 1u;
         levels += 1u;
         workgroupBarrier();
     }
-    if (lane == 0u && parameters.finish == 1u && created == 0u) {
-        var only = EMPTY_CHILD;
-        var box = empty_box();
-        if (count == 1u) {
-            only = clusters[0];
-            box = shared_box(0u);
+    // A tree of one leaf or none gets a root with an EMPTY child.
+    let alone = parameters.finish == 1u && created == 0u
+        && (count == 0u || bitcast<i32>(first_half[0].w) < 0);
+    if (lane == 0u) {
+        var root = 0u;
+        if (count > 0u) { root = first_half[0].w; }
+        if (alone) {
+            var box = empty_box();
+            var child = EMPTY_CHILD;
+            if (count > 0u) {
+                box = shared_box(0u);
+                child = bitcast<i32>(root);
+                leaf_parents[~child] = base;
+            }
+            nodes[base].low = box.low;
+            nodes[base].left = child;
+            nodes[base].high = box.high;
+            nodes[base].right = EMPTY_CHILD;
+            nodes[base].leaves = count;
+            joined[0] = 1u << SLOT_BITS;
+            areas[0] = area(box);
+            round_ends[0] = 1u;
+            root = base;
         }
-        if (only < 0) {
-            nodes[base] = merge(only, EMPTY_CHILD, box);
-            if (count == 1u) { set_parent(only, base); }
-            clusters[0] = i32(base);
-            created = 1u;
-            levels += 1u;
+        segments[segment].root = root;
+        segments[segment].roots = count;
+        segments[segment].levels = levels + u32(alone);
+        segments[segment].created = created + u32(alone);
+    }
+    for (var i = lane; i < count; i += LANES) {
+        let id = select(bitcast<i32>(first_half[i].w), i32(base), alone);
+        roots[begin + i] = id;
+        if (id >= 0) { nodes[id].parent = ROOT_PARENT; }
+    }
+    if (lane == 0u && alone) { nodes[base].parent = ROOT_PARENT; }
+    created += u32(alone);
+    rounds += u32(alone);
+    workgroupBarrier();
+
+    // Upwards, a round at a time: the best cut of every subtree. A node takes its left child's slot.
+    for (var i = lane; i < 2u; i += LANES) { share_part(i, empty_part()); }
+    workgroupBarrier();
+    for (var k = 0u; k < PER_LANE; k += 1u) {
+        if (mine.places[k] >= SEGMENT) { continue; }
+        var part = leaf_part();
+        let id = mine.ids[k];
+        if (id >= 0) {
+            part = Part(nodes[id].cost, nodes[id].stack, nodes[id].counts, nodes[id].depth);
         }
+        share_part(mine.places[k], part);
     }
     workgroupBarrier();
-    for (var i = lane; i < min(count, parameters.roots); i += LANES) { roots[begin + i] = clusters[i]; }
-    if (lane == 0u) {
-        segments[segment].root = select(0u, u32(clusters[0]), created + count > 0u);
-        segments[segment].roots = count;
-        segments[segment].levels = levels;
-        segments[segment].created = created;
+    var first = 0u;
+    for (var round = 0u; round < rounds; round += 1u) {
+        let end = round_ends[round];
+        for (var node = first + lane; node < end; node += LANES) {
+            let slots = joined[node];
+            let left = slots & SLOT_MASK;
+            let both = join(shared_part(left), shared_part(slots >> SLOT_BITS), areas[node]);
+            share_part(left, both.part);
+            joined[node] = slots | both.shares << (2u * SLOT_BITS);
+            let id = base + node;
+            nodes[id].cost = both.part.cost;
+            nodes[id].shares = both.shares;
+            nodes[id].units = 2u * both.part.counts;
+            nodes[id].counts = both.part.counts;
+            nodes[id].stack = both.part.stack;
+            nodes[id].depth = both.part.depth;
+            nodes[id].reserved = array<u32, 2>(0u, 0u);
+        }
+        first = end;
+        workgroupBarrier();
+    }
+    if (parameters.node_format == 0u) { return; }
+
+    // Which of them are FP16, and upwards again: how many bytes that makes.
+    storageBarrier();
+    for (var node = lane; node < created; node += LANES) {
+        let id = base + node;
+        if (wants_half(slots_of(nodes[id].left, nodes[id].right, nodes[id].shares))) {
+            joined[node] |= HALF << (2u * SLOT_BITS);
+        }
+    }
+    for (var i = lane; i < 2u; i += LANES) { first_half[i] = vec4u(0u); }
+    workgroupBarrier();
+    for (var k = 0u; k < PER_LANE; k += 1u) {
+        if (mine.places[k] >= SEGMENT) { continue; }
+        var units = vec3u(0u);
+        if (mine.ids[k] >= 0) { units = nodes[mine.ids[k]].units; }
+        first_half[mine.places[k]] = vec4u(units, 0u);
+    }
+    workgroupBarrier();
+    first = 0u;
+    for (var round = 0u; round < rounds; round += 1u) {
+        let end = round_ends[round];
+        for (var node = first + lane; node < end; node += LANES) {
+            let left = joined[node] & SLOT_MASK;
+            let right = joined[node] >> SLOT_BITS & SLOT_MASK;
+            let shares = joined[node] >> (2u * SLOT_BITS);
+            let units = join_units(first_half[left].xyz, first_half[right].xyz, shares);
+            first_half[left] = vec4u(units, 0u);
+            nodes[base + node].units = units;
+            nodes[base + node].shares = shares;
+        }
+        first = end;
+        workgroupBarrier();
     }
 }
