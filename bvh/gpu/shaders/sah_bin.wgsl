@@ -3,6 +3,8 @@
 
 #import bvh.gpu.binned_sah_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
+#import "bvh/gpu/shaders/sah_tiles.wgsl"
+#import "bvh/gpu/shaders/sah_slabs.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SahParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -13,15 +15,10 @@
 
 var<workgroup> found: array<atomic<u32>, NODE_BIN_WORDS>;
 
-// Bin of a place on an axis. The factor comes from an integer division, rounded down, so that it
-// is the same on every adapter and the last bin is the last.
+// Bin of a place on an axis; the first where all places are one.
 fn bin_of(place: f32, low: f32, high: f32) -> u32 {
-    let pattern = bitcast<u32>(high - low);
-    let exponent = pattern >> 23u;
-    if (exponent == 0u) { return 0u; }
-    let normalise = bitcast<f32>((254u - exponent) << 23u);
-    let factor = f32(0x1000000u / ((pattern >> 12u & 0x7ffu | 0x800u) + 1u)) * (f32(BINS) / 8192.0);
-    return min(u32((place - low) * normalise * factor), BINS - 1u);
+    if (bitcast<u32>(high - low) >> 23u == 0u) { return 0u; }
+    return slab_of(place, low, high);
 }
 
 @compute @workgroup_size(256)
@@ -41,13 +38,12 @@ fn main(
         let low = value_of(vec3u(extents[at], extents[at + 1u], extents[at + 2u]));
         let high = value_of(vec3u(extents[at + 3u], extents[at + 4u], extents[at + 5u]));
         workgroupBarrier();
-        let begin = (tile - node.first_tile) * SAH_TILE;
-        let end = min(begin + SAH_TILE, node.count);
-        for (var i = begin + lane; i < end; i += 256u) {
+        let places = tile_places(tile, node);
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             let index = 2u * (node.first + i);
             let a = work[index];
             let b = work[index + 1u];
-            let box = OrderedBox(a.xyz, vec3u(a.w, b.xy));
+            let box = record_box(a, b);
             let centre = centre_of(box);
             var packed = 0u;
             for (var axis = 0u; axis < 3u; axis += 1u) {

@@ -19,6 +19,11 @@ fn no_box() -> OrderedBox {
     return OrderedBox(vec3u(0xffffffffu), vec3u(0u));
 }
 
+// Of a work record's two vectors.
+fn record_box(a: vec4u, b: vec4u) -> OrderedBox {
+    return OrderedBox(a.xyz, vec3u(a.w, b.xy));
+}
+
 fn join(a: OrderedBox, b: OrderedBox) -> OrderedBox {
     return OrderedBox(min(a.low, b.low), max(a.high, b.high));
 }
@@ -49,6 +54,12 @@ fn scaled_area(box: OrderedBox, scale: f32) -> f32 {
     let side = value_of(box.high) * scale - rounded_3(value_of(box.low) * scale);
     let two = rounded(rounded(side.x * side.y) + rounded(side.y * side.z));
     return two + rounded(side.z * side.x);
+}
+
+// Of the cut of a node into two boxes with so many primitives.
+fn cut_cost(left: OrderedBox, lefts: u32, right: OrderedBox, rights: u32, scale: f32) -> f32 {
+    let a = rounded(scaled_area(left, scale) * f32(lefts));
+    return a + rounded(scaled_area(right, scale) * f32(rights));
 }
 
 // Primitives that a child of a node at `depth` (1 = the root) may hold.

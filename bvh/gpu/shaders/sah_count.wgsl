@@ -1,6 +1,7 @@
 // How many primitives of each tile go left: see bvh/gpu/binned_sah_stages.py.
 
 #import bvh.gpu.binned_sah_records
+#import "bvh/gpu/shaders/sah_tiles.wgsl"
 #import "bvh/gpu/shaders/sah_sides.wgsl"
 
 @group(0) @binding(0) var<storage, read> nodes: array<SahNode>;
@@ -23,10 +24,9 @@ fn main(
         let slot = tiles[tile].node;
         let node = nodes[slot + 1u];
         let split = splits[slot];
-        let begin = (tile - node.first_tile) * SAH_TILE;
-        let end = min(begin + SAH_TILE, node.count);
+        let places = tile_places(tile, node);
         var mine = 0u;
-        for (var i = begin + lane; i < end; i += 256u) {
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             mine += select(0u, 1u, goes_left(split, work[2u * (node.first + i) + 1u].w, i));
         }
         if (mine > 0u) { atomicAdd(&lefts, mine); }

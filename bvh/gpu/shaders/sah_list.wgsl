@@ -2,6 +2,7 @@
 // nodes that are left to the sweep. See bvh/gpu/binned_sah_stages.py.
 
 #import bvh.gpu.binned_sah_records
+#import "bvh/gpu/shaders/lane_runs.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SahParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -10,8 +11,6 @@
 @group(0) @binding(4) var<storage, read_write> next_nodes: array<SahNode>;
 @group(0) @binding(5) var<storage, read_write> next_tiles: array<SahTile>;
 @group(0) @binding(6) var<storage, read_write> heads: array<SahHead>;
-
-var<workgroup> sums: array<vec3u, 256>;
 
 fn tiles_of(count: u32) -> u32 {
     return select(0u, (count + SAH_TILE - 1u) / SAH_TILE, count > SWEEP);
@@ -41,34 +40,22 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         return;
     }
     // Every lane takes a run of nodes and a run of tiles.
-    let first_node = min(lane * ((node_count + 255u) / 256u), node_count);
-    let last_node = min(first_node + (node_count + 255u) / 256u, node_count);
-    let first_tile = min(lane * ((tile_count + 255u) / 256u), tile_count);
-    let last_tile = min(first_tile + (tile_count + 255u) / 256u, tile_count);
-    var mine = vec3u(0u); // listed children, their tiles, lefts
-    for (var i = first_node; i < last_node; i += 1u) {
+    let own_nodes = lane_run(lane, node_count);
+    let own_tiles = lane_run(lane, tile_count);
+    var mine = vec4u(0u); // listed children, their tiles, lefts
+    for (var i = own_nodes.x; i < own_nodes.y; i += 1u) {
         let left = splits[i].left_count;
         let right = nodes[i + 1u].count - left;
         mine.x += select(0u, 1u, left > SWEEP) + select(0u, 1u, right > SWEEP);
         mine.y += tiles_of(left) + tiles_of(right);
     }
-    for (var t = first_tile; t < last_tile; t += 1u) { mine.z += tiles[t].lefts; }
-    sums[lane] = mine;
-    workgroupBarrier();
-    for (var reach = 1u; reach < 256u; reach *= 2u) {
-        var before = vec3u(0u);
-        if (lane >= reach) { before = sums[lane - reach]; }
-        workgroupBarrier();
-        sums[lane] += before;
-        workgroupBarrier();
-    }
-    let total = sums[255];
-    var at = sums[lane] - mine;
+    for (var t = own_tiles.x; t < own_tiles.y; t += 1u) { mine.z += tiles[t].lefts; }
+    var at = scan_lanes(lane, mine);
+    let total = partial[255];
     if (lane == 0u) { next_nodes[0] = SahNode(total.x, total.y, 0u, 0u); }
-    for (var i = first_node; i < last_node; i += 1u) {
+    for (var i = own_nodes.x; i < own_nodes.y; i += 1u) {
         let node = nodes[i + 1u];
         let left = splits[i].left_count;
-        var slots = vec2u(NO_SLOT);
         var slot = NO_SLOT;
         var next = list_child(SahNode(node.first, left, node.id + 1u, 0u), at.xy, &slot);
         splits[i].left_slot = slot;
@@ -76,10 +63,10 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         let right = SahNode(node.first + left, node.count - left, node.id + left, 0u);
         next = list_child(right, next, &slot);
         splits[i].right_slot = slot;
-        at = vec3u(next, at.z);
+        at = vec4u(next, at.zw);
     }
     var lefts = at.z;
-    for (var t = first_tile; t < last_tile; t += 1u) {
+    for (var t = own_tiles.x; t < own_tiles.y; t += 1u) {
         let taken = tiles[t].lefts;
         tiles[t].lefts = lefts;
         lefts += taken;

@@ -3,6 +3,7 @@
 
 #import bvh.gpu.binned_sah_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
+#import "bvh/gpu/shaders/sah_tiles.wgsl"
 #import "bvh/gpu/shaders/sah_sides.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SahParameters;
@@ -35,23 +36,22 @@ fn main(
         let slot = tiles[tile].node;
         let node = nodes[slot + 1u];
         let split = splits[slot];
-        let begin = (tile - node.first_tile) * SAH_TILE;
-        let end = min(begin + SAH_TILE, node.count);
+        let places = tile_places(tile, node);
         if (lane < 32u) { atomicStore(&lefts[lane], 0u); }
         if (lane < 12u) { atomicStore(&found[lane], select(0u, 0xffffffffu, lane % 6u < 3u)); }
         workgroupBarrier();
-        for (var i = begin + lane; i < end; i += 256u) {
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             if (goes_left(split, work[2u * (node.first + i) + 1u].w, i)) {
-                atomicOr(&lefts[(i - begin) / 32u], 1u << ((i - begin) % 32u));
+                atomicOr(&lefts[(i - places.x) / 32u], 1u << ((i - places.x) % 32u));
             }
         }
         workgroupBarrier();
         let tile_lefts = tiles[tile].lefts - tiles[node.first_tile].lefts;
-        for (var i = begin + lane; i < end; i += 256u) {
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             let a = work[2u * (node.first + i)];
             let b = work[2u * (node.first + i) + 1u];
             let left = goes_left(split, b.w, i);
-            let before = tile_lefts + lefts_before(i - begin); // lefts of the node
+            let before = tile_lefts + lefts_before(i - places.x); // lefts of the node
             let target_offset = select(split.left_count + i - before, before, left);
             let target_index = 2u * (node.first + target_offset);
             next_work[target_index] = a;
@@ -60,7 +60,7 @@ fn main(
             let child_count = select(node.count - split.left_count, split.left_count, left);
             if (child_count == 1u) { children[2u * node.id + side] = ~i32(b.z); }
             if (select(split.right_slot, split.left_slot, left) != NO_SLOT) {
-                let centre = ordered(centre_of(OrderedBox(a.xyz, vec3u(a.w, b.xy))));
+                let centre = ordered(centre_of(record_box(a, b)));
                 for (var axis = 0u; axis < 3u; axis += 1u) {
                     atomicMin(&found[6u * side + axis], centre[axis]);
                     atomicMax(&found[6u * side + 3u + axis], centre[axis]);

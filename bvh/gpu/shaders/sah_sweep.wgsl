@@ -95,7 +95,7 @@ fn load_places(base: u32, lane: u32) {
     }
     places_a[lane] = a;
     places_b[lane] = vec4u(b.xyz, node);
-    let centre = centre_of(OrderedBox(a.xyz, vec3u(a.w, b.xy)));
+    let centre = centre_of(record_box(a, b));
     places_c[lane] = vec4u(bitcast<vec3u>(centre), id);
 }
 

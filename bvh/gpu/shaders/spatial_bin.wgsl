@@ -3,7 +3,8 @@
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
-#import "bvh/gpu/shaders/spatial_slabs.wgsl"
+#import "bvh/gpu/shaders/sah_tiles.wgsl"
+#import "bvh/gpu/shaders/sah_slabs.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SplitParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -66,12 +67,11 @@ fn main(
             atomicStore(&found[k], select(0u, 0xffffffffu, k % SPACE_BIN_WORDS < 3u));
         }
         workgroupBarrier();
-        let begin = (tile - node.first_tile) * SAH_TILE;
-        let end = min(begin + SAH_TILE, node.count);
-        for (var i = begin + lane; i < end; i += 256u) {
+        let places = tile_places(tile, node);
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             let a = work[2u * (node.first + i)];
             let b = work[2u * (node.first + i) + 1u];
-            add_reference(OrderedBox(a.xyz, vec3u(a.w, b.xy)), node_box);
+            add_reference(record_box(a, b), node_box);
         }
         workgroupBarrier();
         for (var k = lane; k < SPACE_WORDS; k += 256u) {

@@ -3,6 +3,7 @@
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
+#import "bvh/gpu/shaders/sah_tiles.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SplitParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -24,12 +25,11 @@ fn main(
         let node = nodes[slot + 1u];
         if (lane < 6u) { atomicStore(&found[lane], select(0u, 0xffffffffu, lane < 3u)); }
         workgroupBarrier();
-        let begin = (tile - node.first_tile) * SAH_TILE;
-        let end = min(begin + SAH_TILE, node.count);
-        for (var i = begin + lane; i < end; i += 256u) {
+        let places = tile_places(tile, node);
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             let a = work[2u * (node.first + i)];
             let b = work[2u * (node.first + i) + 1u];
-            let centre = ordered(centre_of(OrderedBox(a.xyz, vec3u(a.w, b.xy))));
+            let centre = ordered(centre_of(record_box(a, b)));
             for (var axis = 0u; axis < 3u; axis += 1u) {
                 atomicMin(&found[axis], centre[axis]);
                 atomicMax(&found[3u + axis], centre[axis]);

@@ -3,6 +3,7 @@
 
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records
+#import "bvh/gpu/shaders/lane_runs.wgsl"
 
 @group(0) @binding(0) var<storage, read> nodes: array<SahNode>;
 @group(0) @binding(1) var<storage, read_write> cuts: array<SpatialCut>;
@@ -10,23 +11,6 @@
 @group(0) @binding(3) var<storage, read_write> split_state: array<SplitState>;
 @group(0) @binding(4) var<storage, read_write> next_nodes: array<SahNode>;
 @group(0) @binding(5) var<storage, read_write> next_tiles: array<SahTile>;
-
-var<workgroup> partial: array<vec4u, 256>;
-
-// Sum of the lanes before this one; `partial[255]` is everything's.
-fn scan(lane: u32, mine: vec4u) -> vec4u {
-    workgroupBarrier();
-    partial[lane] = mine;
-    workgroupBarrier();
-    for (var reach = 1u; reach < 256u; reach *= 2u) {
-        var before = vec4u(0u);
-        if (lane >= reach) { before = partial[lane - reach]; }
-        workgroupBarrier();
-        partial[lane] += before;
-        workgroupBarrier();
-    }
-    return partial[lane] - mine;
-}
 
 // Listed children, their tiles, references in them, references that are finished.
 fn sizes(count: u32) -> vec4u {
@@ -64,17 +48,15 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     let budget = split_state[0].budget;
     let finished = split_state[0].finished;
     // Every lane takes a run of tiles and a run of nodes.
-    let first_tile = min(lane * ((tile_count + 255u) / 256u), tile_count);
-    let last_tile = min(first_tile + (tile_count + 255u) / 256u, tile_count);
-    let first_node = min(lane * ((node_count + 255u) / 256u), node_count);
-    let last_node = min(first_node + (node_count + 255u) / 256u, node_count);
+    let own_tiles = lane_run(lane, tile_count);
+    let own_nodes = lane_run(lane, node_count);
     var mine = vec4u(0u);
-    for (var t = first_tile; t < last_tile; t += 1u) {
+    for (var t = own_tiles.x; t < own_tiles.y; t += 1u) {
         mine += vec4u(sums[t].object_left, sums[t].space_left, sums[t].space_right, 0u);
     }
-    var before = scan(lane, mine);
+    var before = scan_lanes(lane, mine);
     let tile_total = partial[255];
-    for (var t = first_tile; t < last_tile; t += 1u) {
+    for (var t = own_tiles.x; t < own_tiles.y; t += 1u) {
         let here = sums[t];
         sums[t] = SpatialTile(before.x, before.y, before.z);
         before += vec4u(here.object_left, here.space_left, here.space_right, 0u);
@@ -82,15 +64,15 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     storageBarrier();
     workgroupBarrier();
     var added = 0u;
-    for (var i = first_node; i < last_node; i += 1u) {
+    for (var i = own_nodes.x; i < own_nodes.y; i += 1u) {
         let more = added_by(i, spatial_counts(i, node_count, tile_total));
         added += select(more, 0u, more == 0xffffffffu);
     }
-    var wanted = scan(lane, vec4u(added, 0u, 0u, 0u)).x;
+    var wanted = scan_lanes(lane, vec4u(added, 0u, 0u, 0u)).x;
     // Who has room, and what that makes of the children.
     var taken = 0u;
     mine = vec4u(0u);
-    for (var i = first_node; i < last_node; i += 1u) {
+    for (var i = own_nodes.x; i < own_nodes.y; i += 1u) {
         let counts = spatial_counts(i, node_count, tile_total);
         let more = added_by(i, counts);
         let count = nodes[i + 1u].count;
@@ -108,16 +90,16 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         }
         mine += sizes(left) + sizes(right);
     }
-    var at = scan(lane, mine);
+    var at = scan_lanes(lane, mine);
     let total = partial[255];
-    let spent = scan(lane, vec4u(taken, 0u, 0u, 0u));
+    _ = scan_lanes(lane, vec4u(taken, 0u, 0u, 0u));
     if (lane == 0u) {
         next_nodes[0] = SahNode(total.x, total.y, 0u, 0u);
         split_state[0].budget = budget - partial[255].x;
         split_state[0].finished = finished + total.w;
         split_state[0].open = total.z;
     }
-    for (var i = first_node; i < last_node; i += 1u) {
+    for (var i = own_nodes.x; i < own_nodes.y; i += 1u) {
         var counts = vec2u(cuts[i].object_left, nodes[i + 1u].count - cuts[i].object_left);
         if (cuts[i].spatial == 1u) { counts = spatial_counts(i, node_count, tile_total); }
         for (var side = 0u; side < 2u; side += 1u) {

@@ -3,6 +3,7 @@
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
+#import "bvh/gpu/shaders/sah_tiles.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SplitParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -48,13 +49,12 @@ fn main(
         let plane = cuts[slot].plane;
         let firsts = vec2u(cuts[slot].left_first, cuts[slot].right_first);
         let slots = vec2u(cuts[slot].left_slot, cuts[slot].right_slot);
-        let begin = (tile - node.first_tile) * SAH_TILE;
-        let end = min(begin + SAH_TILE, node.count);
+        let places = tile_places(tile, node);
         if (lane < 64u) { atomicStore(&marks[lane], 0u); }
         workgroupBarrier();
-        for (var i = begin + lane; i < end; i += 256u) {
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             let sides = sides_of(work[2u * (node.first + i) + 1u].w, spatial);
-            let place = i - begin;
+            let place = i - places.x;
             let bit = 1u << (place % 32u);
             if ((sides & 1u) != 0u) { atomicOr(&marks[place / 32u], bit); }
             if ((sides & 2u) != 0u) { atomicOr(&marks[32u + place / 32u], bit); }
@@ -63,15 +63,15 @@ fn main(
         let here = sums[tile];
         let start = sums[node.first_tile];
         var before = vec2u(here.object_left - start.object_left, 0u);
-        before.y = begin - before.x;
+        before.y = places.x - before.x;
         if (spatial) {
             before = vec2u(here.space_left - start.space_left, here.space_right - start.space_right);
         }
-        for (var i = begin + lane; i < end; i += 256u) {
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             let a = work[2u * (node.first + i)];
             let b = work[2u * (node.first + i) + 1u];
             let sides = sides_of(b.w, spatial);
-            let whole = OrderedBox(a.xyz, vec3u(a.w, b.xy));
+            let whole = record_box(a, b);
             var parts = Parts(whole, whole);
             if (sides == 3u) { parts = clip_block(b.z, whole, axis, plane); }
             for (var side = 0u; side < 2u; side += 1u) {
@@ -84,7 +84,7 @@ fn main(
                     out_a = vec4u(part.low, part.high.x);
                     out_b = vec4u(part.high.yz, b.z, 0u);
                 }
-                let at = 2u * (firsts[side] + before[side] + marks_before(side, i - begin));
+                let at = 2u * (firsts[side] + before[side] + marks_before(side, i - places.x));
                 if (slots[side] != NO_SLOT) {
                     next_work[at] = out_a;
                     next_work[at + 1u] = out_b;

@@ -3,8 +3,8 @@
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
-#import "bvh/gpu/shaders/spatial_slabs.wgsl"
-#import "bvh/gpu/shaders/spatial_choice.wgsl"
+#import "bvh/gpu/shaders/sah_slabs.wgsl"
+#import "bvh/gpu/shaders/sah_choice.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SplitParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -62,9 +62,7 @@ fn main(
         let node_box = OrderedBox(vec3u(low[0], low[1], low[2]), vec3u(high[0], high[1], high[2]));
         var cost = 0.0;
         if (usable) {
-            let scale = area_scale(node_box);
-            let a = rounded(scaled_area(left, scale) * f32(left_count));
-            cost = a + rounded(scaled_area(right, scale) * f32(right_count));
+            cost = cut_cost(left, left_count, right, right_count, area_scale(node_box));
         }
         let uneven = max(left_count, right_count) - min(left_count, right_count);
         let best = choose(lane, usable, bitcast<u32>(cost), uneven);

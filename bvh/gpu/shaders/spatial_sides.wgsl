@@ -3,6 +3,7 @@
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
+#import "bvh/gpu/shaders/sah_tiles.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SplitParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -20,7 +21,7 @@ var<workgroup> space_right: atomic<u32>;
 
 // SPACE_LEFT, SPACE_RIGHT or both.
 fn spatial_sides(a: vec4u, b: vec4u, axis: u32, plane: f32) -> u32 {
-    let box = OrderedBox(a.xyz, vec3u(a.w, b.xy));
+    let box = record_box(a, b);
     if (value_of(box.high)[axis] <= plane) { return SPACE_LEFT; }
     if (value_of(box.low)[axis] >= plane) { return SPACE_RIGHT; }
     let parts = clip_block(b.z, box, axis, plane);
@@ -50,9 +51,8 @@ fn main(
         let cheaper = cuts[slot].cheaper == 1u;
         let axis = cuts[slot].axis;
         let plane = cuts[slot].plane;
-        let begin = (tile - node.first_tile) * SAH_TILE;
-        let end = min(begin + SAH_TILE, node.count);
-        for (var i = begin + lane; i < end; i += 256u) {
+        let places = tile_places(tile, node);
+        for (var i = places.x + lane; i < places.y; i += 256u) {
             let a = work[2u * (node.first + i)];
             let b = work[2u * (node.first + i) + 1u];
             var goes_left = i < halves;
