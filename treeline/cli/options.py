@@ -94,7 +94,7 @@ class Common:
         str,
         typer.Option(
             metavar="cpu|gpu|auto",
-            help="Where to build, to the same bytes. The GPU needs near pairing; auto takes it then.",
+            help="Where, to the same bytes. The GPU needs near pairing; auto takes it then.",
             rich_help_panel=BUILDING,
         ),
     ] = "auto"
