@@ -16,6 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.binned_sah_cuts import (
+    EMPTY_BIN,
+    EMPTY_EXTENT,
+    cheapest_cut,
+    cut_costs,
+    cut_sides,
+    grow_boxes,
+    members,
+    rank_in_node,
+    slab_steps,
+    tile_of,
+)
 from bvh.gpu.binned_sah_records import (
     BIN_WORDS,
     BINS,
@@ -30,7 +42,6 @@ from bvh.gpu.binned_sah_records import (
     kept_count,
     most_below,
     ordered,
-    scaled_area,
     value_of,
 )
 from bvh.gpu.build_records import LARGEST
@@ -43,17 +54,13 @@ F32 = NDArray[np.float32]
 Records = NDArray[Any]
 Mask = NDArray[np.bool_]
 
-_ALL = np.uint32(0xFFFFFFFF)
-_EMPTY_EXTENT = np.array([_ALL, _ALL, _ALL, 0, 0, 0], np.uint32)
-_EMPTY_BIN = np.array([_ALL, _ALL, _ALL, 0, 0, 0, 0], np.uint32)
-
 
 def sah_clear(parameters: Records, state: Records, nodes: Records, extents: U32, bins: U32) -> None:
     """Twin of sah_clear.wgsl: empty bins, the root in the first level's list if it is large."""
     kept = kept_count(state)
     words = max(kept // (SWEEP + 1), 1) * NODE_BIN_WORDS
-    bins[:words] = np.tile(_EMPTY_BIN, words // BIN_WORDS)
-    extents[:6] = _EMPTY_EXTENT
+    bins[:words] = np.tile(EMPTY_BIN, words // BIN_WORDS)
+    extents[:6] = EMPTY_EXTENT
     large = kept > SWEEP
     nodes[0] = (int(large), -(-kept // TILE) if large else 0, 0, 0)
     nodes[1] = (0, kept, 0, 0)
@@ -91,20 +98,6 @@ def sah_start(
         bounds[:6] = every[0] if kept else [LARGEST] * 3 + [-LARGEST] * 3
 
 
-def members(nodes: Records) -> tuple[Records, I64, I64]:
-    """The listed nodes, and node by node the places of their primitives with their node's slot."""
-    listed = nodes[1 : 1 + int(nodes["first"][0])]
-    count = listed["count"].astype(np.int64)
-    slot = np.repeat(np.arange(len(listed)), count)
-    offset = np.arange(len(slot)) - np.repeat(np.cumsum(count) - count, count)
-    return listed, slot, listed["first"].astype(np.int64)[slot] + offset
-
-
-def tile_of(listed: Records, slot: I64, place: I64) -> I64:
-    offset = place - listed["first"][slot]
-    return np.asarray(listed["first_tile"][slot] + offset // TILE, np.int64)
-
-
 def sah_bin(
     parameters: Records, nodes: Records, tiles: Records, extents: U32, work: U32, bins: U32
 ) -> None:
@@ -115,23 +108,15 @@ def sah_bin(
     centre = centres(mine)
     extent = value_of(extents[: 6 * len(listed)].reshape(-1, 2, 3))
     low = extent[:, 0]
-    pattern = np.ascontiguousarray(extent[:, 1] - low).view(np.uint32)
-    exponent = pattern >> 23
-    normalise = ((np.uint32(254) - exponent) << np.uint32(23)).view(np.float32)
-    integer = 0x1000000 // ((pattern >> 12 & 0x7FF | 0x800) + 1)
-    factor = integer.astype(np.float32) * np.float32(BINS / 8192)
+    _, normalise, factor = slab_steps(low, extent[:, 1])
     table = bins.reshape(-1, BIN_WORDS)
     packed = np.zeros(len(place), np.uint32)
     for axis in range(3):
-        closed = exponent[:, axis] == 0
-        normal = np.where(closed, np.float32(0), normalise[:, axis])
-        step = (centre[:, axis] - low[slot, axis]) * normal[slot] * factor[slot, axis]
+        step = (centre[:, axis] - low[slot, axis]) * normalise[slot, axis] * factor[slot, axis]
         bin_of = np.minimum(step.astype(np.uint32), BINS - 1)
         packed |= bin_of << np.uint32(5 * axis)
         row = (3 * slot + axis) * BINS + bin_of
-        for k in range(3):
-            np.minimum.at(table[:, k], row, mine[:, k])
-            np.maximum.at(table[:, 3 + k], row, mine[:, 3 + k])
+        grow_boxes(table, row, mine[:, :3], mine[:, 3:6])
         table[:, 6] += np.bincount(row, minlength=len(table)).astype(np.uint32)
     records[place, 7] = packed
 
@@ -152,17 +137,11 @@ def sah_choose(
     used = len(listed)
     table = bins[: used * NODE_BIN_WORDS].reshape(used, 3, BINS, BIN_WORDS)
     slots = min(2 * used, len(next_extents) // 6)
-    next_extents[: 6 * slots] = np.tile(_EMPTY_EXTENT, slots)
+    next_extents[: 6 * slots] = np.tile(EMPTY_EXTENT, slots)
     if not used:
         return
-    left_low = np.minimum.accumulate(table[..., :3], axis=2)
-    left_high = np.maximum.accumulate(table[..., 3:6], axis=2)
-    right_low = np.full_like(left_low, _ALL)
-    right_high = np.zeros_like(left_high)
-    back = np.s_[:, :, :0:-1]
-    right_low[:, :, :-1] = np.minimum.accumulate(table[back][..., :3], axis=2)[:, :, ::-1]
-    right_high[:, :, :-1] = np.maximum.accumulate(table[back][..., 3:6], axis=2)[:, :, ::-1]
-    whole_low, whole_high = left_low[:, 0, -1], left_high[:, 0, -1]
+    sides = cut_sides(table[..., :3], table[..., 3:6])
+    low, high = sides[0][:, 0, -1], sides[1][:, 0, -1]
     total = listed["count"].astype(np.int64)
     left = np.cumsum(table[..., 6], axis=2, dtype=np.int64)
     right = total[:, None, None] - left
@@ -171,29 +150,20 @@ def sah_choose(
         int(most_below(level + 1, int(parameters["max_depth"][0]))),
         SWEEP << min(levels - 1 - level, 20),
     )
-    scale = np.repeat(area_scale(whole_low, whole_high), 3 * BINS).reshape(used, 3, BINS)
-    with np.errstate(over="ignore", invalid="ignore"):  # empty boxes, whose cost is not looked at
-        cost = scaled_area(left_low, left_high, scale) * left.astype(np.float32)
-        cost = cost + scaled_area(right_low, right_high, scale) * right.astype(np.float32)
+    cost = cut_costs(sides, left, right, area_scale(low, high))
     usable = (larger < total[:, None, None]) & (larger <= most)
-    key = np.where(usable, np.ascontiguousarray(cost).view(np.uint32), _ALL).astype(np.uint64)
-    key = (key << np.uint64(32) | (larger - np.minimum(left, right)).astype(np.uint64)).reshape(
-        used, -1
-    )
-    best = np.argmin(key, axis=1)  # the first of equals
-    every = np.arange(used)
-    halve = ~usable.reshape(used, -1)[every, best]
+    best, found = cheapest_cut(cost, usable, larger - np.minimum(left, right))
     out = splits[:used]
-    out["axis"] = np.where(halve, HALVED, best // BINS)
-    out["last_bin"] = np.where(halve, 0, best % BINS)
-    lefts = np.where(halve, total // 2, left.reshape(used, -1)[every, best])
+    out["axis"] = np.where(found, best // BINS, HALVED)
+    out["last_bin"] = np.where(found, best % BINS, 0)
+    lefts = np.where(found, left.reshape(used, -1)[np.arange(used), best], total // 2)
     out["left_count"] = lefts
     out["left_slot"] = out["right_slot"] = NO_SLOT
     node = listed["id"].astype(np.int64)
     write_inner(children, node, lefts, total)
-    box = np.concatenate([value_of(whole_low), value_of(whole_high)], axis=1)
+    box = np.concatenate([value_of(low), value_of(high)], axis=1)
     bounds.reshape(-1, 6)[node] = box
-    table[:] = _EMPTY_BIN
+    table[:] = EMPTY_BIN
 
 
 def write_inner(children: I32, node: I64, left: I64, total: I64) -> None:
@@ -283,9 +253,7 @@ def sah_move(
     left = _goes_left(splits, slot, mine[:, 7], place - start)
     lefts = splits["left_count"][slot].astype(np.int64)
     count = listed["count"][slot].astype(np.int64)
-    before: I64 = np.cumsum(left) - left
-    node_begin = np.cumsum(listed["count"], dtype=np.int64) - listed["count"]
-    before = before - before[node_begin.astype(np.int64)][slot] if len(slot) else before
+    before = rank_in_node(listed, slot, left)
     target = start + np.where(left, before, lefts + (place - start) - before)
     next_work.reshape(-1, WORK_WORDS)[target] = mine
     single = np.where(left, lefts, count - lefts) == 1
@@ -295,7 +263,4 @@ def sah_move(
     child = np.where(left, splits["left_slot"][slot], splits["right_slot"][slot])
     listed_child = child != NO_SLOT
     centre = ordered(centres(mine[listed_child]))
-    table = next_extents.reshape(-1, 6)
-    for axis in range(3):
-        np.minimum.at(table[:, axis], child[listed_child], centre[:, axis])
-        np.maximum.at(table[:, 3 + axis], child[listed_child], centre[:, axis])
+    grow_boxes(next_extents.reshape(-1, 6), child[listed_child], centre, centre)

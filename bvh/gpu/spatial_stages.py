@@ -1,4 +1,5 @@
-"""Twins of the stages that split references: the upper levels of a build with spatial splits, for
+"""Twins of the stages that split references (those that choose the cuts are in
+`bvh.gpu.spatial_cuts`): the upper levels of a build with spatial splits, for
 the references that it makes.
 
 A level is eight dispatches over the nodes of more than SPLIT_ABOVE references. `spatial_extents`,
@@ -22,33 +23,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.binned_sah_cuts import (
+    EMPTY_BIN,
+    EMPTY_EXTENT,
+    grow_boxes,
+    members,
+    rank_in_node,
+    tile_of,
+)
 from bvh.gpu.binned_sah_records import (
     BIN_WORDS,
-    BINS,
     HALVED,
     NO_SLOT,
-    NODE_BIN_WORDS,
     TILE,
     WORK_WORDS,
-    area_scale,
     centres,
     kept_count,
     ordered,
-    scaled_area,
     value_of,
 )
-from bvh.gpu.binned_sah_stages import members, tile_of
 from bvh.gpu.spatial_clip import clip_block, is_box
+from bvh.gpu.spatial_cuts import EMPTY_SPACE
 from bvh.gpu.spatial_records import (
     CORNER_WORDS,
     CORNERS,
-    LARGEST_COORDINATE,
-    LEAST_OVERLAP,
     OBJECT_LEFT,
     SPACE_BIN_WORDS,
     SPACE_LEFT,
     SPACE_RIGHT,
-    SPACE_WORDS,
     SPLIT_ABOVE,
 )
 
@@ -57,11 +59,6 @@ I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]
 Records = NDArray[Any]
 Mask = NDArray[np.bool_]
-
-_ALL = np.uint32(0xFFFFFFFF)
-_EMPTY_EXTENT = np.array([_ALL, _ALL, _ALL, 0, 0, 0], np.uint32)
-_EMPTY_BIN = np.array([_ALL, _ALL, _ALL, 0, 0, 0, 0], np.uint32)
-_EMPTY_SPACE = np.array([_ALL, _ALL, _ALL, 0, 0, 0, 0, 0], np.uint32)
 
 
 def spatial_start(
@@ -89,9 +86,9 @@ def spatial_clear(
 ) -> None:
     """Twin of spatial_clear.wgsl: empty bins, the root's record, the whole budget."""
     kept = kept_count(state)
-    bins[:] = np.tile(_EMPTY_BIN, len(bins) // BIN_WORDS)
-    space[:] = np.tile(_EMPTY_SPACE, len(space) // SPACE_BIN_WORDS)
-    extents[:6] = _EMPTY_EXTENT
+    bins[:] = np.tile(EMPTY_BIN, len(bins) // BIN_WORDS)
+    space[:] = np.tile(EMPTY_SPACE, len(space) // SPACE_BIN_WORDS)
+    extents[:6] = EMPTY_EXTENT
     large = kept > SPLIT_ABOVE
     share = int(parameters["budget_share"][0])
     split_state[0] = 0
@@ -100,172 +97,6 @@ def spatial_clear(
     split_state["open"][0] = kept if large else 0
     nodes[0] = (int(large), -(-kept // TILE) if large else 0, 0, 0)
     nodes[1] = (0, kept, 0, 0)
-
-
-def _sides(low: U32, high: U32) -> tuple[U32, U32, U32, U32]:
-    """Unions of bins up to and after each, of `[n, 3, BINS, 3]`."""
-    left_low = np.minimum.accumulate(low, axis=2)
-    left_high = np.maximum.accumulate(high, axis=2)
-    right_low, right_high = np.full_like(low, _ALL), np.zeros_like(high)
-    back = np.s_[:, :, :0:-1]
-    right_low[:, :, :-1] = np.minimum.accumulate(low[back], axis=2)[:, :, ::-1]
-    right_high[:, :, :-1] = np.maximum.accumulate(high[back], axis=2)[:, :, ::-1]
-    return left_low, left_high, right_low, right_high
-
-
-def _costs(sides: tuple[U32, U32, U32, U32], left: I64, right: I64, scale: F32) -> F32:
-    wide = np.repeat(scale, 3 * BINS).reshape(-1, 3, BINS)
-    with np.errstate(over="ignore", invalid="ignore"):  # empty boxes, whose cost is not looked at
-        cost = scaled_area(sides[0], sides[1], wide) * left.astype(np.float32)
-        return np.asarray(
-            cost + scaled_area(sides[2], sides[3], wide) * right.astype(np.float32), np.float32
-        )
-
-
-def _cheapest(cost: F32, usable: Mask, uneven: I64) -> tuple[I64, Mask]:
-    """(axis * BINS + bin, whether there is one); the evenest of equals, then the first."""
-    key = np.where(usable, np.ascontiguousarray(cost).view(np.uint32), _ALL).astype(np.uint64)
-    key = (key << np.uint64(32) | uneven.astype(np.uint64)).reshape(len(cost), -1)
-    best = np.argmin(key, axis=1)
-    return best, usable.reshape(len(cost), -1)[np.arange(len(cost)), best]
-
-
-def spatial_object(
-    parameters: Records,
-    nodes: Records,
-    bins: U32,
-    extents: U32,
-    split_state: Records,
-    cuts: Records,
-) -> None:
-    """Twin of spatial_object.wgsl: the cheapest cut between centroids, and whether its sides
-    overlap enough for a spatial split to be tried."""
-    listed = nodes[1 : 1 + int(nodes["first"][0])]
-    used = len(listed)
-    table = bins[: used * NODE_BIN_WORDS].reshape(used, 3, BINS, BIN_WORDS)
-    slots = min(2 * used, len(extents) // 6)
-    extents[: 6 * slots] = np.tile(_EMPTY_EXTENT, slots)
-    if not used:
-        return
-    sides = _sides(table[..., :3], table[..., 3:6])
-    low, high = sides[0][:, 0, -1], sides[1][:, 0, -1]
-    if int(parameters["level"][0]) == 0:
-        split_state["root_low"][0], split_state["root_high"][0] = low[0], high[0]
-    total = listed["count"].astype(np.int64)
-    left = np.cumsum(table[..., 6], axis=2, dtype=np.int64)
-    right = total[:, None, None] - left
-    larger = np.maximum(left, right)
-    scale = area_scale(low, high)
-    cost = _costs(sides, left, right, scale)
-    usable = larger < total[:, None, None]
-    best, found = _cheapest(cost, usable, larger - np.minimum(left, right))
-    every = np.arange(used)
-    pick = [side.reshape(used, -1, 3)[every, best] for side in sides]
-    both_low, both_high = np.maximum(pick[0], pick[2]), np.minimum(pick[1], pick[3])
-    meets = found & (both_low <= both_high).all(axis=1)
-    root_low, root_high = split_state["root_low"][0], split_state["root_high"][0]
-    root_scale = area_scale(root_low, root_high)
-    with np.errstate(over="ignore", invalid="ignore"):
-        overlap = scaled_area(both_low, both_high, np.broadcast_to(root_scale, used))
-    least = scaled_area(root_low, root_high, root_scale) * np.float32(LEAST_OVERLAP)
-    bound = np.float32(LARGEST_COORDINATE)
-    small = (value_of(low) > -bound).all(axis=1) & (value_of(high) < bound).all(axis=1)
-    out = cuts[:used]
-    out["object_axis"] = np.where(found, best // BINS, HALVED)
-    out["last_bin"] = np.where(found, best % BINS, 0)
-    out["object_left"] = np.where(found, left.reshape(used, -1)[every, best], total // 2)
-    out["object_cost"] = np.where(found, cost.reshape(used, -1)[every, best], np.float32(0))
-    out["tried"] = meets & small & (overlap > least)
-    out["low"], out["high"] = low, high
-    out["axis"] = out["cheaper"] = out["spatial"] = 0
-    out["plane"] = 0
-    out["left_slot"] = out["right_slot"] = NO_SLOT
-    out["left_first"] = out["right_first"] = 0
-    table[:] = _EMPTY_BIN
-
-
-def _slab(low: F32, high: F32) -> tuple[Mask, F32, F32]:
-    """(whether an axis is open, power of two and factor that make bins of a place on it)."""
-    pattern = np.ascontiguousarray(high - low).view(np.uint32)
-    exponent = pattern >> 23
-    is_open = exponent > 0
-    normalise = ((np.uint32(254) - exponent) << np.uint32(23)).view(np.float32)
-    integer = 0x1000000 // ((pattern >> 12 & 0x7FF | 0x800) + 1)
-    factor = integer.astype(np.float32) * np.float32(BINS / 8192)
-    return is_open, np.where(is_open, normalise, np.float32(0)), factor
-
-
-def _plane(low: F32, high: F32, index: Any) -> F32:
-    """Where slab `index` of a node's side begins."""
-    share = np.asarray(index, np.float32) * np.float32(1 / BINS)
-    return np.asarray(low + (high - low) * share, np.float32)
-
-
-def spatial_bin(
-    parameters: Records, nodes: Records, tiles: Records, cuts: Records, work: U32, space: U32
-) -> None:
-    """Twin of spatial_bin.wgsl: the parts of references' boxes in each slab of their nodes, for
-    the nodes that try a spatial split."""
-    listed, slot, place = members(nodes)
-    tried = cuts["tried"][slot] == 1
-    slot, place = slot[tried], place[tried]
-    mine = work.reshape(-1, WORK_WORDS)[place]
-    table = space.reshape(-1, SPACE_BIN_WORDS)
-    for axis in range(3):
-        side_low = value_of(np.ascontiguousarray(cuts["low"][:, axis]))[slot]
-        side_high = value_of(np.ascontiguousarray(cuts["high"][:, axis]))[slot]
-        is_open, normalise, factor = _slab(side_low, side_high)
-        low, high = value_of(mine[:, axis].copy()), value_of(mine[:, 3 + axis].copy())
-        first = np.minimum(((low - side_low) * normalise * factor).astype(np.uint32), BINS - 1)
-        last = np.minimum(((high - side_low) * normalise * factor).astype(np.uint32), BINS - 1)
-        first, last = first.astype(np.int64), last.astype(np.int64)
-        row = (3 * slot + axis) * BINS
-        rows = np.flatnonzero(is_open)
-        np.add.at(table[:, 6], (row + first)[rows], 1)
-        np.add.at(table[:, 7], (row + last)[rows], 1)
-        span = np.where(is_open, last - first + 1, 0)
-        owner = np.repeat(np.arange(len(span)), span)
-        index = first[owner] + np.arange(len(owner)) - np.repeat(np.cumsum(span) - span, span)
-        begin = _plane(side_low[owner], side_high[owner], index)
-        end = _plane(side_low[owner], side_high[owner], index + 1)
-        part = mine[owner, :6]
-        inner = index > first[owner]
-        part[inner, axis] = np.maximum(part[:, axis], ordered(begin))[inner]
-        inner = index < last[owner]
-        part[inner, 3 + axis] = np.minimum(part[:, 3 + axis], ordered(end))[inner]
-        for k in range(3):
-            np.minimum.at(table[:, k], row[owner] + index, part[:, k])
-            np.maximum.at(table[:, 3 + k], row[owner] + index, part[:, 3 + k])
-
-
-def spatial_plane(parameters: Records, nodes: Records, space: U32, cuts: Records) -> None:
-    """Twin of spatial_plane.wgsl: the cheapest plane of every node that tries one."""
-    listed = nodes[1 : 1 + int(nodes["first"][0])]
-    used = len(listed)
-    if not used:
-        return
-    out = cuts[:used]
-    table = space[: used * SPACE_WORDS].reshape(used, 3, BINS, SPACE_BIN_WORDS)
-    total = listed["count"].astype(np.int64)[:, None, None]
-    left = np.cumsum(table[..., 6], axis=2, dtype=np.int64)
-    right = table[..., 7].sum(axis=2, dtype=np.int64)[:, :, None] - np.cumsum(
-        table[..., 7], axis=2, dtype=np.int64
-    )
-    sides = _sides(table[..., :3], table[..., 3:6])
-    cost = _costs(sides, left, right, area_scale(out["low"], out["high"]))
-    usable = (left > 0) & (right > 0) & (left < total) & (right < total)
-    usable &= (out["tried"] == 1)[:, None, None]
-    uneven = np.abs(left - right)
-    best, found = _cheapest(cost, usable, uneven)
-    every = np.arange(used)
-    axis = best // BINS
-    low = value_of(out["low"][every, axis])
-    high = value_of(out["high"][every, axis])
-    cheaper = found & (cost.reshape(used, -1)[every, best] < out["object_cost"])
-    out["axis"] = np.where(cheaper, axis, 0)
-    out["plane"] = np.where(cheaper, _plane(low, high, best % BINS + 1), np.float32(0))
-    out["cheaper"] = cheaper
-    table[out["tried"] == 1] = _EMPTY_SPACE
 
 
 def _cut_references(corners: F32, cuts: Records, slot: I64, mine: U32) -> tuple[U32, U32, U32, U32]:
@@ -400,10 +231,8 @@ def spatial_move(
     left_part, right_part = mine.copy(), mine
     left_part[both, :3], left_part[both, 3:6] = parts[0], parts[1]
     right_part[both, :3], right_part[both, 3:6] = parts[2], parts[3]
-    begin = np.cumsum(listed["count"], dtype=np.int64) - listed["count"]
     for side, part, name in ((left, left_part, "left"), (right, right_part, "right")):
-        before = np.cumsum(side) - side
-        rank = before - before[begin.astype(np.int64)][slot]
+        rank = rank_in_node(listed, slot, side)
         at = cuts[f"{name}_first"][slot].astype(np.int64) + rank
         is_open = cuts[f"{name}_slot"][slot] != NO_SLOT
         for rows, target in ((side & is_open, next_work), (side & ~is_open, done)):
@@ -416,10 +245,7 @@ def spatial_extents(
     """Twin of spatial_extents.wgsl: the box of each listed node's centroids."""
     listed, slot, place = members(nodes)
     centre = ordered(centres(work.reshape(-1, WORK_WORDS)[place]))
-    table = extents.reshape(-1, 6)
-    for axis in range(3):
-        np.minimum.at(table[:, axis], slot, centre[:, axis])
-        np.maximum.at(table[:, 3 + axis], slot, centre[:, axis])
+    grow_boxes(extents.reshape(-1, 6), slot, centre, centre)
 
 
 def spatial_finish(

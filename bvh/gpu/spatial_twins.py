@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bvh.gpu.binned_sah_records import NODE, NODE_BIN_WORDS, TILE_RECORD, WORK_WORDS
 from bvh.gpu.binned_sah_stages import sah_bin
+from bvh.gpu.spatial_cuts import spatial_bin, spatial_object, spatial_plane
 from bvh.gpu.spatial_records import (
     CORNER_WORDS,
     CORNERS,
@@ -20,14 +21,11 @@ from bvh.gpu.spatial_records import (
     most_tiles,
 )
 from bvh.gpu.spatial_stages import (
-    spatial_bin,
     spatial_clear,
     spatial_extents,
     spatial_finish,
     spatial_list,
     spatial_move,
-    spatial_object,
-    spatial_plane,
     spatial_sides,
     spatial_start,
 )

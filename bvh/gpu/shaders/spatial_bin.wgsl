@@ -1,4 +1,4 @@
-// The parts of references' boxes in each slab of their nodes: see bvh/gpu/spatial_stages.py.
+// The parts of references' boxes in each slab of their nodes: see bvh/gpu/spatial_cuts.py.
 
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records

@@ -1,5 +1,5 @@
 // A node's cheapest cut between bins of centroids, and whether a plane is worth a try: see
-// bvh/gpu/spatial_stages.py.
+// bvh/gpu/spatial_cuts.py.
 
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records

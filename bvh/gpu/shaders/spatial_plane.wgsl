@@ -1,4 +1,4 @@
-// The cheapest plane of a node that tries one: see bvh/gpu/spatial_stages.py.
+// The cheapest plane of a node that tries one: see bvh/gpu/spatial_cuts.py.
 
 #import bvh.gpu.binned_sah_records
 #import bvh.gpu.spatial_records
