@@ -5,10 +5,10 @@ a pyramid over the blocks' boxes rather than from the nodes below: no dispatch a
 and no node waits for another. A box of the pyramid joins four of the level below. The first
 dispatch rewrites every triangle block and stores its exact box, and on a GPU makes four levels of
 the pyramid as well; each of the next ones makes five levels; the last one has a lane for every
-child slot, which takes at most eight boxes a level and writes the child's box into its
-node, FP32 or FP16 (rounded outward from the exact box, so that rounding does not add up towards
-the root). The header's bounds follow; pointers, formats, ids, flags and parent links stay. So
-positions that did not change give the bytes that were there.
+child slot, which takes at most eight boxes a level and writes the child's box into its node, FP32
+or FP16 (rounded outward from the exact box, so that rounding does not add up towards the root).
+The header's bounds follow; pointers, formats, ids, flags and parent links stay. So positions that
+did not change give the bytes that were there.
 
 A block with a NaN or infinite corner is counted, and those of its triangles that use the corner
 become a miss: it moves onto V2, which all of them have; where V2 itself is lost, all corners move

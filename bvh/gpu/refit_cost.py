@@ -1,5 +1,4 @@
-"""SAH of a refitted tree, summed on the GPU from the exact boxes that the refit left behind: each
-once, as the plan's slots list them, from the pyramid.
+"""SAH of a refitted tree, summed on the GPU from the exact boxes that the refit's pyramid gives.
 
 One dispatch after a refit; the host reads a few hundred bytes whenever it likes, and hands the
 number to `bvh.rebuild_policy`. It is `bvh.sah`'s with both costs 1: every box of a block or node
@@ -51,7 +50,7 @@ def refit_cost(parameters: NDArray[Any], slots: U32, boxes: I32, areas: F32) -> 
         width //= 2
     areas[:GROUPS] = sums[:, 0]
     if count:
-        areas[GROUPS] = area[-1]
+        areas[GROUPS] = area[0]
 
 
 def sah_of(areas: F32, boxes: int) -> float:

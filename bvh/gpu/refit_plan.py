@@ -1,8 +1,8 @@
 """What a refit needs to know of a built BLAS, made once on the host from its bytes.
 
 A container's blocks lie in depth-first order, so that what is below a child is a run of blocks. The
-plan lists the boxes to write and the run of each, short runs first, so that neighbouring lanes
-have about the same to do. No order among nodes is needed.
+plan lists the boxes to write and the run of each, long runs first, so that neighbouring lanes have
+about the same to do and no long walk is left for the end. No order among nodes is needed.
 """
 
 from collections.abc import Sequence
@@ -39,9 +39,9 @@ I64 = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class RefitPlan:
     """`slots[i]` is a box to write: its first word within the container (with HALF_BOX where an
-    FP16 node holds it), the first and the last block below. Every child slot in use is there once,
-    by length of run; the last one is the root's, in the header. `block_vertices` are this
-    module's."""
+    FP16 node holds it), the first and the last block below. The first is the root's, in the
+    header; then every child slot in use is there once, by length of run. `block_vertices` are
+    this module's."""
 
     leaf_unit: int
     block_vertices: U32  # [blocks, 5]
@@ -139,10 +139,10 @@ def make_plan(words: U32, vertices: U32) -> RefitPlan:
     used = last >= 0
     slots = np.stack([places[used], first[used], last[used]], axis=-1)
     length = slots[:, 2] - slots[:, 1]
-    by_levels = np.argsort(np.frexp(length.astype(np.float64))[1], kind="stable")
+    by_levels = np.argsort(-np.frexp(length.astype(np.float64))[1], kind="stable")
     root = [[HEADER_BOUNDS_WORD, 0, header.leaf_count - 1]] if header.leaf_count else slots[:0]
     return RefitPlan(
         leaf_unit=header.leaf_unit,
         block_vertices=np.ascontiguousarray(vertices, np.uint32),
-        slots=np.concatenate([slots[by_levels], root]).astype(np.uint32),
+        slots=np.concatenate([root, slots[by_levels]]).astype(np.uint32),
     )

@@ -43,5 +43,5 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) { areas[group.x] = sums[0]; }
-    if (lane == 0u && group.x == 0u && count > 0u) { areas[groups.x] = half_area(count - 1u); }
+    if (lane == 0u && group.x == 0u && count > 0u) { areas[groups.x] = half_area(0u); }
 }
