@@ -12,9 +12,9 @@ memory: every node knows then the best way to cut its subtree into wide nodes (t
 programme of `bvh.transforms.collapse.collapse_best`, in float32) and how many bytes, nodes, leaves
 and stack entries that takes. A subtree's record has the slot of its leftmost cluster, so that
 rounds and sweeps need room for as many as there were clusters, and no other workgroup memory. A
-round has three barriers, a level of the sweep one; neither waits for storage. The place of any node in the depth-first order is then
-a walk to the root and back, so that the encoder (`bvh.gpu.cluster_encode`) needs no order of its
-own and no sweep by levels.
+round has three barriers, a level of the sweep one; neither waits for storage. The place of any
+node in the depth-first order is then a walk to the root and back, so that the encoder
+(`bvh.gpu.cluster_encode`) needs no order of its own and no sweep by levels.
 
 Depth: a round adds a level at most. Once a tree could not stay within `max_levels` otherwise,
 neighbours are paired blindly, which halves the clusters a round. Stack: a wide node that would

@@ -64,6 +64,9 @@ RADIUS = 8
 # Codes of one word, which sort in half the time.
 GRID_BITS, SIZE_BITS = 9, 4
 
+# Workgroups of the encoder a segment: a lane for each of its nodes and leaves.
+ENCODER_PARTS = 4
+
 TWINS: dict[str, Callable[..., None]] = {
     "instance_setup": instance_setup,
     "instance_compact": instance_compact,
@@ -162,7 +165,7 @@ class GpuTlas:
             radius=self.radius,
             kind=KIND_TLAS,
             leaf_units=2,
-            parts=2,
+            parts=ENCODER_PARTS,
             align_units=1,
         )
         segments = make_cluster_parameters(
@@ -227,7 +230,7 @@ class GpuTlas:
 
     def _encode_bytes(self, resources: dict[str, Any], scope: Any) -> None:
         mine = {**resources, "parameters": self._top_parameters}
-        groups = 2 * (self.segments + int(self.segments > 1))
+        groups = ENCODER_PARTS * (self.segments + int(self.segments > 1))
         self.stages["cluster_encode"].dispatch(scope, mine, groups)
 
     def read(self, words: Any) -> TlasReport:

@@ -13,7 +13,7 @@
 @group(0) @binding(3) var<storage, read> nodes: array<ClusterNode>;
 @group(0) @binding(4) var<storage, read> leaf_parents: array<u32>;
 @group(0) @binding(5) var<storage, read> boxes: array<vec2f>;
-@group(0) @binding(6) var<storage, read> leaves: array<u32>;
+@group(0) @binding(6) var<storage, read> leaves: array<vec4u>;
 @group(0) @binding(7) var<storage, read_write> words: array<u32>;
 @group(0) @binding(8) var<storage, read_write> parents: array<u32>;
 
@@ -29,6 +29,14 @@ struct Place {
     wide: bool,
     unit: u32, // from the base
     leaf: u32, // rank of the first leaf below
+}
+
+struct Slot {
+    child: i32,
+    units: u32,
+    leaves: u32,
+    kind: u32, // of node
+    box: Box,
 }
 
 const ROOT_UNIT = HEADER_BYTES / UNIT_BYTES;
@@ -49,97 +57,115 @@ fn leaves_of(child: i32) -> u32 {
     return nodes[child].leaves;
 }
 
-fn units_of(child: i32, width: u32) -> u32 {
-    if (child < 0) { return 0u; }
-    return nodes[child].units[width - 1u];
-}
-
-// To the root by parents, noting the turns, and back down by what each node gives its children.
-fn place_of(node: u32, root: u32) -> Place {
+// To the root by parents, noting the turns, and back down: what lies below a left child begins
+// behind its parent's own bytes, what lies below a right one ends where its parent's does. So one
+// record is read a step.
+fn place_of(node: u32, c: Container) -> Place {
     var turns = vec2u(0u);
     var steps = 0u;
     var at = node;
-    while (at != root && steps < 64u) {
-        let above = nodes[at].parent;
+    var above = nodes[node].parent;
+    while (at != c.root && steps < 64u) {
         if (nodes[above].right == i32(at)) { turns[steps / 32u] |= 1u << (steps & 31u); }
         at = above;
+        above = nodes[at].parent;
         steps += 1u;
     }
-    var place = Place(true, ROOT_UNIT, 0u);
+    var begin = ROOT_UNIT;
+    var end = c.leaf_unit;
+    var last_leaf = nodes[at].leaves;
+    var first_leaf = 0u;
     var width = 1u;
+    var shares = nodes[at].shares;
+    var children = vec2i(nodes[at].left, nodes[at].right);
     for (var step = steps; step > 0u; step -= 1u) {
-        let shares = nodes[at].shares;
         var left_width = share_of(shares, 4u);
         var right_width = 4u - left_width;
         if (width > 1u && share_of(shares, width) > 0u) {
             left_width = share_of(shares, width);
             right_width = width - left_width;
         } else {
-            place.unit += node_size(at, root);
+            begin += select(2u, 1u, (shares & HALF) != 0u && at != c.root);
             if ((shares & NARROW) != 0u) {
                 left_width = 1u;
                 right_width = 1u;
             }
         }
-        let left = nodes[at].left;
         let turn = step - 1u;
-        if ((turns[turn / 32u] >> (turn & 31u) & 1u) == 1u) {
-            place.unit += units_of(left, left_width);
-            place.leaf += leaves_of(left);
-            at = u32(nodes[at].right);
-            width = right_width;
+        let to_right = (turns[turn / 32u] >> (turn & 31u) & 1u) == 1u;
+        at = u32(select(children.x, children.y, to_right));
+        width = select(left_width, right_width, to_right);
+        let units = nodes[at].units[width - 1u];
+        let found = nodes[at].leaves;
+        shares = nodes[at].shares;
+        children = vec2i(nodes[at].left, nodes[at].right);
+        if (to_right) {
+            begin = end - units;
+            first_leaf = last_leaf - found;
         } else {
-            at = u32(left);
-            width = left_width;
+            end = begin + units;
+            last_leaf = first_leaf + found;
         }
     }
-    place.wide = width == 1u || share_of(nodes[at].shares, width) == 0u;
-    return place;
+    return Place(width == 1u || share_of(shares, width) == 0u, begin, first_leaf);
 }
 
 fn leaf_rank(leaf: u32, root: u32) -> u32 {
     var rank = 0u;
     var child = ~i32(leaf);
+    var below = 1u; // leaves of `child`
     var at = leaf_parents[leaf];
     for (var step = 0u; step < 64u; step += 1u) {
-        if (nodes[at].right == child) { rank += leaves_of(nodes[at].left); }
+        let found = nodes[at].leaves;
+        let above = nodes[at].parent;
+        if (nodes[at].right == child) { rank += found - below; }
         if (at == root) { break; }
         child = i32(at);
-        at = nodes[at].parent;
+        below = found;
+        at = above;
     }
     return rank;
 }
 
 fn leaf_type(leaf: u32) -> u32 {
     if (parameters.kind == KIND_TLAS) { return NODE_INSTANCE; }
-    let second = leaves[UNIT_WORDS * leaf + TRIANGLE_PRIMITIVE_1_WORD];
+    let at = UNIT_WORDS * leaf + TRIANGLE_PRIMITIVE_1_WORD;
+    let second = leaves[at / 4u][at % 4u];
     return select(NODE_TRIANGLE_1, NODE_TRIANGLE_0, second == INVALID_POINTER);
+}
+
+fn slot_of(child: i32, root: u32) -> Slot {
+    if (child == EMPTY_CHILD) { return Slot(child, 0u, 0u, 0u, empty_box()); }
+    if (child < 0) { return Slot(child, 0u, 1u, leaf_type(u32(~child)), box_of(child)); }
+    let kind = select(NODE_BOX_FP32, NODE_BOX_FP16, node_size(u32(child), root) == 1u);
+    return Slot(child, nodes[child].units.x, nodes[child].leaves, kind, box_of(child));
 }
 
 fn write_node(node: u32, place: Place, c: Container) {
     let size = node_size(node, c.root);
     let own = place.unit << 3u | select(NODE_BOX_FP32, NODE_BOX_FP16, size == 1u);
-    let slots = slots_of(nodes[node].left, nodes[node].right, nodes[node].shares);
+    let children = slots_of(nodes[node].left, nodes[node].right, nodes[node].shares);
+    // Everything is read before the first word is written, so that reads do not wait for each other.
+    var slots: array<Slot, 4>;
+    for (var k = 0u; k < 4u; k += 1u) { slots[k] = slot_of(children[k], c.root); }
     let at = UNIT_WORDS * (c.base + place.unit);
     var unit = place.unit + size;
     var rank = place.leaf;
     for (var k = 0u; k < 4u; k += 1u) {
-        let child = slots[k];
+        let child = slots[k].child;
+        let box = slots[k].box;
         var pointer = INVALID_POINTER;
         if (child >= 0) {
-            pointer = unit << 3u | select(NODE_BOX_FP32, NODE_BOX_FP16,
-                node_size(u32(child), c.root) == 1u);
+            pointer = unit << 3u | slots[k].kind;
             parents[c.base + unit] = own;
-            unit += nodes[child].units.x;
+            unit += slots[k].units;
         } else if (child != EMPTY_CHILD) {
             let leaf_at = c.leaf_unit + parameters.leaf_units * rank;
-            pointer = leaf_at << 3u | leaf_type(u32(~child));
+            pointer = leaf_at << 3u | slots[k].kind;
             parents[c.base + leaf_at] = own;
         }
-        rank += leaves_of(child);
+        rank += slots[k].leaves;
         words[at + k] = pointer;
-        var box: Box;
-        if (child != EMPTY_CHILD) { box = box_of(child); }
         if (size == 2u) {
             let to = at + BOX_BOUNDS_WORD + BOX_FP32_CHILD_WORDS * k;
             for (var axis = 0u; axis < 3u; axis += 1u) {
@@ -164,6 +190,26 @@ fn write_node(node: u32, place: Place, c: Container) {
     }
     if (node == c.root) { parents[c.base + place.unit] = INVALID_POINTER; }
     if (size == 2u) { parents[c.base + place.unit + 1u] = INVALID_POINTER; }
+}
+
+fn write_leaf(leaf: u32, tree: u32, c: Container) {
+    // Quarters of a unit; all are read before the first is written.
+    let quarters = 4u * parameters.leaf_units;
+    var record: array<vec4u, 8>;
+    for (var k = 0u; k < 8u; k += 1u) {
+        if (k < quarters) { record[k] = leaves[quarters * leaf + k]; }
+    }
+    let leaf_at = c.leaf_unit + parameters.leaf_units * leaf_rank(leaf, c.root);
+    if (parameters.kind != KIND_TLAS) {
+        record[TRIANGLE_GEOMETRY_WORD / 4u][TRIANGLE_GEOMETRY_WORD % 4u] -=
+            trees[tree].first_geometry;
+    }
+    let to = UNIT_WORDS * (c.base + leaf_at);
+    for (var k = 0u; k < 8u; k += 1u) {
+        if (k >= quarters) { break; }
+        for (var word = 0u; word < 4u; word += 1u) { words[to + 4u * k + word] = record[k][word]; }
+    }
+    if (parameters.leaf_units == 2u) { parents[c.base + leaf_at + 1u] = INVALID_POINTER; }
 }
 
 fn write_header(tree: u32, c: Container) {
@@ -232,18 +278,13 @@ fn main(
     let created = segments[segment].created;
     let first = segments[segment].first;
     let count = select(segments[segment].count, 0u, segment == parameters.segments);
-    for (var i = begin; i < max(created, count); i += 256u * parameters.parts) {
+    // Nodes, then leaves, so that no lane has one of each to do before others have one.
+    for (var i = begin; i < created + count; i += 256u * parameters.parts) {
         if (i < created) {
-            let place = place_of(base + i, c.root);
+            let place = place_of(base + i, c);
             if (place.wide) { write_node(base + i, place, c); }
-        }
-        if (i < count) {
-            let leaf_at = c.leaf_unit + parameters.leaf_units * leaf_rank(first + i, c.root);
-            let size = UNIT_WORDS * parameters.leaf_units;
-            let to = UNIT_WORDS * (c.base + leaf_at);
-            for (var k = 0u; k < size; k += 1u) { words[to + k] = leaves[size * (first + i) + k]; }
-            if (!one_tree) { words[to + TRIANGLE_GEOMETRY_WORD] -= trees[tree].first_geometry; }
-            if (parameters.leaf_units == 2u) { parents[c.base + leaf_at + 1u] = INVALID_POINTER; }
+        } else {
+            write_leaf(first + i - created, tree, c);
         }
     }
     if (begin == 0u && segment == root_segment) { write_header(tree, c); }
