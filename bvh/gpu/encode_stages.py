@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bvh.encode import choose_half
 from bvh.fan_blocks import fan_table_units
 from bvh.gpu.encode_records import FORMATS
-from bvh.gpu.pair_records import CORNER_SHIFT, NONE
+from bvh.gpu.pair_records import CORNER_SHIFT, NONE, TRIANGLE_MASK
 from bvh.header import KIND_BLAS, Header, pack_header
 from bvh.layout import (
     BOX_BOUNDS_WORD,
@@ -32,7 +32,6 @@ I32 = NDArray[np.int32]
 U32 = NDArray[np.uint32]
 
 HEADER_UNITS = HEADER_BYTES // UNIT_BYTES
-_TRIANGLE_MASK = np.uint32((1 << CORNER_SHIFT) - 1)
 
 
 def _children(count: int, wide_children: I32) -> I32:
@@ -208,7 +207,7 @@ def write_blocks(
     corners = triangles[: 9 * (len(triangles) // 9)].reshape(-1, 3, 3)
     ids = triangle_ids.reshape(-1, 2)
     nibble = np.array(ROTATION_NIBBLES, np.uint32)
-    one, corner = block[:, 0] & _TRIANGLE_MASK, block[:, 0] >> np.uint32(CORNER_SHIFT)
+    one, corner = block[:, 0] & np.uint32(TRIANGLE_MASK), block[:, 0] >> np.uint32(CORNER_SHIFT)
     at = int(parameters["base_unit"][0]) + int(summary["leaf_unit"])
     out = words.reshape(-1, UNIT_WORDS)[at : at + count]
     for slot in range(3):
@@ -218,7 +217,7 @@ def write_blocks(
     out[:, 14] = INVALID_POINTER
     out[:, 15] = nibble[(3 - corner) % 3]
     pair = np.flatnonzero(block[:, 1] != NONE)
-    two = block[pair, 1] & _TRIANGLE_MASK
+    two = block[pair, 1] & np.uint32(TRIANGLE_MASK)
     apex = block[pair, 1] >> np.uint32(CORNER_SHIFT)
     out[pair, 9:12] = corners[two, apex]
     out[pair, 14] = ids[two, 1]

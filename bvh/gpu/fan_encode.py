@@ -18,7 +18,7 @@ from bvh.gpu.build_records import group_count, sweep_groups
 from bvh.gpu.encode import GpuEncode
 from bvh.gpu.encode_stages import TWINS as ENCODE_TWINS
 from bvh.gpu.encode_stages import link_nodes
-from bvh.gpu.pair_records import CORNER_SHIFT, NONE
+from bvh.gpu.pair_records import CORNER_SHIFT, NONE, TRIANGLE_MASK
 from bvh.layout import (
     FAN_ROW_WORDS,
     GEOMETRY_INDEX_MASK,
@@ -37,7 +37,7 @@ U32 = NDArray[np.uint32]
 def host_fans(blocks: U32) -> Fans:
     """Blocks `[n, 4]` as GpuFans leaves them in the host's form."""
     held = blocks != NONE
-    triangles = (blocks & np.uint32((1 << CORNER_SHIFT) - 1)).astype(np.int32)
+    triangles = (blocks & np.uint32(TRIANGLE_MASK)).astype(np.int32)
     corners = (blocks >> np.uint32(CORNER_SHIFT)).astype(np.int32)
     return Fans(np.where(held, triangles, -1), np.where(held, corners, 0))
 

@@ -15,31 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.build_records import (
-    BUILD_STATE,
-    REMOVED_DEGENERATE,
-    REMOVED_NONFINITE,
-    group_count,
-)
+from bvh.gpu.block_stages import BlockStages
+from bvh.gpu.build_records import BUILD_STATE
 from bvh.gpu.fan_choice import choose_fans, find_mates
-from bvh.gpu.pair_records import (
-    CORNER_SHIFT,
-    MOST_TRIANGLES,
-    NONE,
-    PAIR_PARAMETERS,
-    REMOVED,
-)
+from bvh.gpu.pair_records import NONE, PAIR_PARAMETERS, REMOVED, TRIANGLE_MASK
+from bvh.gpu.pair_stages import count_blocks
 from bvh.gpu.triangle_setup import triangle_setup
 from bvh.layout import FAN_GEOMETRY_LIMIT, GEOMETRY_INDEX_MASK, INVALID_POINTER
 from engine.gpu.device import Device
-from engine.gpu.errors import LimitError
-from engine.gpu.primitives.scan import ExclusiveScan
-from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
-
-_TRIANGLE_MASK = np.uint32((1 << CORNER_SHIFT) - 1)
 
 
 def fan_near(
@@ -78,19 +64,15 @@ def make_fan_blocks(
     mine = members[: 4 * count].reshape(count, 4)
     every = triangle_boxes[: 6 * count].reshape(count, 2, 3)
     lead = mine[mine[:, 0] < REMOVED]
-    box = every[lead[:, 0] & _TRIANGLE_MASK]
+    box = every[lead[:, 0] & np.uint32(TRIANGLE_MASK)]
     for column in lead.T[1:]:
         held = np.flatnonzero(column != NONE)
-        other = every[column[held] & _TRIANGLE_MASK]
+        other = every[column[held] & np.uint32(TRIANGLE_MASK)]
         box[held, 0] = np.minimum(box[held, 0], other[:, 0])
         box[held, 1] = np.maximum(box[held, 1], other[:, 1])
     blocks[: 4 * len(lead)] = lead.reshape(-1)
     boxes[: 6 * len(lead)] = box.reshape(-1)
-    state[0] = block_total[0]
-    removed = mine[:, 0] == REMOVED
-    state[1] += np.uint32((~removed).sum())
-    for place, reason in ((2, REMOVED_DEGENERATE), (3, REMOVED_NONFINITE)):
-        state[place] += np.uint32((removed & (every[:, 1, 0] == -reason)).sum())
+    count_blocks(state, mine[:, 0] == REMOVED, every, block_total)
 
 
 TWINS: dict[str, Callable[..., None]] = {
@@ -100,70 +82,27 @@ TWINS: dict[str, Callable[..., None]] = {
 }
 
 
-class GpuFans:
-    """Blocks of up to `capacity` triangles, up to four each, in place of a GpuPairing: after
-    `encode`, `buffers` holds `state` (kept = blocks), `boxes` and `blocks` (four words each).
-    LimitError where a buffer would not fit."""
+class GpuFans(BlockStages):
+    """Blocks of up to `capacity` triangles, up to four each, in place of a GpuPairing: `blocks` has
+    four words each. LimitError where a buffer would not fit."""
+
+    twins = TWINS
+    phase = "fans"
 
     def __init__(self, device: Device, capacity: int) -> None:
-        if capacity > MOST_TRIANGLES - 2:
-            raise LimitError(f"{capacity:,} triangles, one build takes {MOST_TRIANGLES - 2:,}")
-        self.device = device
-        self.capacity = capacity
-        sizes = {
-            "triangle_boxes": 24 * capacity,
-            "members": 16 * capacity,
-            "starts": 4 * capacity,
-            "blocks": 16 * capacity,
-            "boxes": 24 * capacity,
-            "state": BUILD_STATE.size,
-        }
-        for name, size in sizes.items():
-            device.check_binding(f"fans/{name}", size)
-        self.resources = {name: device.buffer(f"fans/{name}", size) for name, size in sizes.items()}
+        super().__init__(device, capacity, {"members": 16 * capacity, "blocks": 16 * capacity})
         self.resources["parameters"] = device.buffer(
             "fans/parameters", PAIR_PARAMETERS.size, "UNIFORM|COPY_DST"
         )
-        self._scan = ExclusiveScan(device, capacity, with_total=True)
-        self.resources["block_total"] = self._scan.total
-        self.stages = {
-            name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
-            for name, twin in TWINS.items()
-        }
         self.set_count(capacity)
 
-    def set_count(self, count: int) -> None:
-        """Triangles from now on; at most `capacity`, else ValueError."""
-        self._scan.set_count(count)
-        self.count = count
-        self.device.write(self.resources["parameters"], fan_parameters(count))
+    def write_parameters(self) -> None:
+        self.device.write(self.resources["parameters"], fan_parameters(self.count))
 
-    @property
-    def buffers(self) -> dict[str, Any]:
-        """What the build goes on from."""
-        return {name: self.resources[name] for name in ("state", "boxes", "blocks")}
-
-    def phases(self, inputs: dict[str, Any]) -> dict[str, Callable[[Any], None]]:
-        """What packing of `inputs` (triangles and triangle_ids) encodes, in order."""
-        resources = {**self.resources, **inputs}
-        groups = max(1, group_count(self.count))
-
-        def fans(scope: Any) -> None:
-            self.stages["fan_near"].dispatch(scope, resources, groups)
-            self._scan.encode(scope, self.resources["starts"])
-            self.stages["make_fan_blocks"].dispatch(scope, resources, groups)
-
-        return {
-            "set-up": lambda scope: self.stages["triangle_setup"].dispatch(
-                scope, resources, groups
-            ),
-            "fans": fans,
-        }
-
-    def encode(self, scope: Any, inputs: dict[str, Any]) -> None:
-        """Within the pass `scope`, from `triangles` and `triangle_ids` as GpuPairing takes them."""
-        for encode_phase in self.phases(inputs).values():
-            encode_phase(scope)
+    def encode_blocks(self, scope: Any, resources: dict[str, Any], groups: int) -> None:
+        self.stages["fan_near"].dispatch(scope, resources, groups)
+        self.scan.encode(scope, self.resources["starts"])
+        self.stages["make_fan_blocks"].dispatch(scope, resources, groups)
 
 
 def fan_parameters(count: int) -> NDArray[Any]:

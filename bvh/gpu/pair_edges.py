@@ -4,14 +4,15 @@ rounds of mutual choices. The same as edge.wgsl and rank_pair.wgsl."""
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.pair_records import CORNER_SHIFT, NONE, REMOVED
+from bvh.gpu.pair_records import CORNER_SHIFT, NEAR_TILE, NONE, REMOVED, TRIANGLE_MASK
 from bvh.pairing import WORST_RATIO
 
 F32 = NDArray[np.float32]
 I64 = NDArray[np.int64]
 U32 = NDArray[np.uint32]
+Mask = NDArray[np.bool_]
 
-TRIANGLE_MASK = (1 << CORNER_SHIFT) - 1
+WASTE_BITS = 9  # waste of a pair is in steps of 1/512
 
 
 def _hash_vertices(bits: U32) -> U32:
@@ -22,13 +23,36 @@ def _hash_vertices(bits: U32) -> U32:
     return np.asarray(h ^ h >> np.uint32(16))
 
 
-def edge_keys(corners: U32) -> tuple[U32, NDArray[np.bool_]]:
+def edge_keys(corners: U32) -> tuple[U32, Mask]:
     """(key, direction) of every half-edge `[3 n]` of triangles `[n, 3, 3]`."""
     vertex = _hash_vertices(corners)
     start, end = np.roll(vertex, -1, axis=1).reshape(-1), np.roll(vertex, -2, axis=1).reshape(-1)
     k = start + end
     k = (k ^ k >> np.uint32(15)) * np.uint32(0x2C1B3C6D)
     return np.maximum(k ^ k >> np.uint32(12), np.uint32(1)), start > end
+
+
+def tile_edges(corners: U32, usable: Mask) -> tuple[I64, I64]:
+    """(a, b), the lowest half-edges of both directions of every edge that has both in a tile; as
+    edge_slots.wgsl keeps them."""
+    key, direction = edge_keys(corners)
+    half_edge = np.flatnonzero(np.repeat(usable, 3))
+    tile = (half_edge // (3 * NEAR_TILE)).astype(np.uint64) << np.uint64(33)
+    slot = tile | key[half_edge].astype(np.uint64) << np.uint64(1) | direction[half_edge]
+    slots, first = np.unique(slot, return_index=True)
+    # Both directions of one edge stand side by side.
+    both = np.flatnonzero(slots[1:] == slots[:-1] + np.uint64(1))
+    both = both[slots[both] % 2 == 0]
+    return half_edge[first[both]], half_edge[first[both + 1]]
+
+
+def are_mates(a: I64, b: I64, corners: U32, ids: U32) -> Mask:
+    """Whether half-edges `a` and `b` are the two sides of one edge, of different triangles."""
+    s, t = a // 3, b // 3
+    good = (s != t) & (ids[s, 0] == ids[t, 0])
+    for i, j in ((1, 2), (2, 1)):
+        good &= (corners[s, (a + i) % 3] == corners[t, (b + j) % 3]).all(axis=1)
+    return np.asarray(good)
 
 
 def _scaled_area(box: F32, factor: F32) -> F32:
@@ -38,19 +62,24 @@ def _scaled_area(box: F32, factor: F32) -> F32:
     return np.asarray(x * y + y * z + z * x)
 
 
-def waste(a: F32, b: F32) -> I64:
-    """The common box's area over the sum of areas, in steps of 1/512 rounded up; NONE beyond
-    WORST_RATIO."""
+def waste(boxes: list[F32], bits: int) -> I64:
+    """Of blocks of one box `[n, 2, 3]` of each array: the common box's area over the sum of areas,
+    in steps of 1 / 2^bits rounded up; NONE beyond WORST_RATIO."""
     half = np.float32(0.5)
-    both = np.stack([np.minimum(a[:, 0], b[:, 0]), np.maximum(a[:, 1], b[:, 1])], axis=1)
-    largest = (both[:, 1] * half - both[:, 0] * half).max(axis=1, initial=0)
+    joint_box = boxes[0].copy()
+    for box in boxes[1:]:
+        np.minimum(joint_box[:, 0], box[:, 0], out=joint_box[:, 0])
+        np.maximum(joint_box[:, 1], box[:, 1], out=joint_box[:, 1])
+    largest = (joint_box[:, 1] * half - joint_box[:, 0] * half).max(axis=1, initial=0)
     exponent = np.clip(largest.view(np.uint32) >> np.uint32(23), 1, 253).astype(np.uint32)
     factor = ((np.uint32(254) - exponent) << np.uint32(23)).view(np.float32)
-    joint = _scaled_area(both, factor)
-    total = _scaled_area(a, factor) + _scaled_area(b, factor)
-    steps = np.zeros(len(a), np.int64)
-    for bit in (512 >> i for i in range(10)):
-        less = (steps + (bit - 1)).astype(np.float32) * np.float32(2**-9)
+    joint = _scaled_area(joint_box, factor)
+    total = np.zeros(len(joint), np.float32)
+    for box in boxes:
+        total = total + _scaled_area(box, factor)
+    steps = np.zeros(len(joint), np.int64)
+    for bit in (1 << i for i in range(bits, -1, -1)):
+        less = (steps + (bit - 1)).astype(np.float32) * np.float32(2.0**-bits)
         steps += np.where(joint > total * less, bit, 0)
     bad = ~(total > 0) | (joint > total * np.float32(WORST_RATIO))
     return np.where(bad, NONE, steps)
@@ -60,12 +89,9 @@ def rank_candidates(a: I64, b: I64, corners: U32, ids: U32, boxes: F32) -> tuple
     """(partner, rank), each `[n, 3]`, of every half-edge of triangles `corners [n, 3, 3]`: what it
     could be paired over of the half-edges `a` and `b`, and the order in which candidates are taken
     (NONE, NONE without one)."""
-    s, t = a // 3, b // 3
-    good = (s != t) & (ids[s, 0] == ids[t, 0])
-    for i, j in ((1, 2), (2, 1)):
-        good &= (corners[s, (a + i) % 3] == corners[t, (b + j) % 3]).all(axis=1)
+    good = are_mates(a, b, corners, ids)
     a, b = a[good], b[good]
-    steps = waste(boxes[a // 3], boxes[b // 3])
+    steps = waste([boxes[a // 3], boxes[b // 3]], WASTE_BITS)
     a, b, steps = a[steps != NONE], b[steps != NONE], steps[steps != NONE]
     rank_of = steps.astype(np.uint32) << np.uint32(22)
     rank_of |= np.minimum(a, b).astype(np.uint32) * np.uint32(0x9E3779B1) >> np.uint32(10)

@@ -19,6 +19,7 @@ NONE = 0xFFFFFFFF
 REMOVED = 0xFFFFFFFE  # a triangle that set-up took out
 CORNER_SHIFT = 30
 MOST_TRIANGLES = 1 << CORNER_SHIFT
+TRIANGLE_MASK = MOST_TRIANGLES - 1
 NEAR_TILE = 256  # triangles among which one workgroup pairs
 
 PAIR_PARAMETERS = Struct(
@@ -47,10 +48,9 @@ def host_blocks(blocks: U32) -> Blocks:
     second = blocks[:, 1].astype(np.int64)
     single = second == NONE
     first = blocks[:, 0].astype(np.int64)
-    mask = (1 << CORNER_SHIFT) - 1
     return Blocks(
-        (first & mask).astype(np.int32),
-        np.where(single, -1, second & mask).astype(np.int32),
+        (first & TRIANGLE_MASK).astype(np.int32),
+        np.where(single, -1, second & TRIANGLE_MASK).astype(np.int32),
         (first >> CORNER_SHIFT).astype(np.int32),
         np.where(single, 0, second >> CORNER_SHIFT).astype(np.int32),
     )

@@ -7,14 +7,13 @@ from numpy.typing import NDArray
 
 from bvh.gpu.build_records import REMOVED_DEGENERATE, REMOVED_NONFINITE
 from bvh.gpu.pair_edges import (
-    TRIANGLE_MASK,
     choose,
-    edge_keys,
     mark_starts,
     rank_candidates,
     settle,
+    tile_edges,
 )
-from bvh.gpu.pair_records import NEAR_TILE, NONE, REMOVED
+from bvh.gpu.pair_records import NONE, REMOVED, TRIANGLE_MASK
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -37,17 +36,8 @@ def pair_near(
     mates[:count] = np.where(usable, np.uint32(NONE), np.uint32(REMOVED))
     if parameters["leaf"][0] > 1:
         corners = triangles[: 9 * count].reshape(count, 3, 3)
-        key, direction = edge_keys(corners)
-        half_edge = np.flatnonzero(np.repeat(usable, 3))
-        tile = (half_edge // (3 * NEAR_TILE)).astype(np.uint64) << np.uint64(33)
-        slot = tile | key[half_edge].astype(np.uint64) << np.uint64(1) | direction[half_edge]
-        slots, first = np.unique(slot, return_index=True)
-        # Both directions of one edge stand side by side.
-        both = np.flatnonzero(slots[1:] == slots[:-1] + np.uint64(1))
-        both = both[slots[both] % 2 == 0]
-        lowest = half_edge[first]
         ids = triangle_ids[: 2 * count].reshape(count, 2)
-        partner, rank = rank_candidates(lowest[both], lowest[both + 1], corners, ids, boxes)
+        partner, rank = rank_candidates(*tile_edges(corners, usable), corners, ids, boxes)
         for _ in range(ROUNDS):
             settle(*choose(partner, rank, mates[:count]), mates[:count])
     starts[:count] = mark_starts(mates[:count])
@@ -81,8 +71,14 @@ def make_blocks(
     box[pair, 0] = np.minimum(every[lead, 0], every[other, 0])
     box[pair, 1] = np.maximum(every[lead, 1], every[other, 1])
     boxes[: 6 * count].reshape(count, 2, 3)[at] = box
+    count_blocks(state, mine == REMOVED, every, block_total)
+
+
+def count_blocks(
+    state: U32, removed: NDArray[np.bool_], triangle_boxes: F32, block_total: U32
+) -> None:
+    """The counts of block_output.wgsl, from triangles' boxes `[n, 2, 3]`."""
     state[0] = block_total[0]
-    removed = mine == REMOVED
     state[1] += np.uint32((~removed).sum())
     for place, reason in ((2, REMOVED_DEGENERATE), (3, REMOVED_NONFINITE)):
-        state[place] += np.uint32((removed & (every[:, 1, 0] == -reason)).sum())
+        state[place] += np.uint32((removed & (triangle_boxes[:, 1, 0] == -reason)).sum())

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.block_stages import BlockStages
 from bvh.gpu.build_records import BUILD_STATE, group_count, sweep_groups
 from bvh.gpu.pair_far import (
     PASSES,
@@ -28,13 +29,10 @@ from bvh.gpu.pair_far import (
     table_slots,
 )
 from bvh.gpu.pair_far import ROUNDS as FAR_ROUNDS
-from bvh.gpu.pair_records import MOST_TRIANGLES, PAIR_PARAMETERS
+from bvh.gpu.pair_records import PAIR_PARAMETERS
 from bvh.gpu.pair_stages import make_blocks, pair_near
 from bvh.gpu.triangle_setup import triangle_setup
 from engine.gpu.device import Device
-from engine.gpu.errors import LimitError
-from engine.gpu.primitives.scan import ExclusiveScan
-from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -50,77 +48,40 @@ TWINS: dict[str, Callable[..., None]] = {
 }
 
 
-class GpuPairing:
-    """Blocks of up to `capacity` triangles, one (`leaf` 1) or up to two each.
+class GpuPairing(BlockStages):
+    """Blocks of up to `capacity` triangles, one (`leaf` 1) or up to two each; `blocks` has two
+    words each. LimitError where a buffer would not fit."""
 
-    After `encode`, `buffers` holds `state` (kept = blocks), `boxes` and `blocks`. LimitError where
-    a buffer would not fit."""
+    twins = TWINS
+    phase = "pairs"
 
     def __init__(self, device: Device, capacity: int, leaf: int = 2) -> None:
-        if capacity > MOST_TRIANGLES - 2:
-            raise LimitError(f"{capacity:,} triangles, one build takes {MOST_TRIANGLES - 2:,}")
-        self.device = device
-        self.capacity = capacity
         self.leaf = leaf
         sizes = {
-            "triangle_boxes": 24 * capacity,
             "mates": 4 * capacity,
-            "starts": 4 * capacity,
             "edge_table": 8 * table_slots(capacity),
             "choices": 8 * capacity,
             "blocks": 8 * capacity,
-            "boxes": 24 * capacity,
-            "state": BUILD_STATE.size,
         }
-        for name, size in sizes.items():
-            device.check_binding(f"pairing/{name}", size)
-        self.resources = {
-            name: device.buffer(f"pairing/{name}", size) for name, size in sizes.items()
-        }
+        super().__init__(device, capacity, sizes)
         self._parameters = [
-            device.buffer("pairing/parameters", PAIR_PARAMETERS.size, "UNIFORM|COPY_DST")
+            device.buffer("pairs/parameters", PAIR_PARAMETERS.size, "UNIFORM|COPY_DST")
             for _ in range(PASSES)
         ]
         self.resources["parameters"] = self._parameters[0]
-        self._scan = ExclusiveScan(device, capacity, with_total=True)
-        self.resources["block_total"] = self._scan.total
-        self.stages = {
-            name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
-            for name, twin in TWINS.items()
-        }
         self.set_count(capacity)
 
-    def set_count(self, count: int) -> None:
-        """Triangles from now on; at most `capacity`, else ValueError."""
-        self._scan.set_count(count)
-        self.count = count
+    def write_parameters(self) -> None:
         for number, buffer in enumerate(self._parameters):
-            record = pair_parameters(count, self.leaf, self.capacity, number)
+            record = pair_parameters(self.count, self.leaf, self.capacity, number)
             self.device.write(buffer, record)
 
-    @property
-    def buffers(self) -> dict[str, Any]:
-        """What the build goes on from."""
-        return {name: self.resources[name] for name in ("state", "boxes", "blocks")}
-
-    def phases(self, inputs: dict[str, Any]) -> dict[str, Callable[[Any], None]]:
-        """What pairing of `inputs` (triangles and triangle_ids) encodes, in order."""
-        resources = {**self.resources, **inputs}
-        groups = max(1, group_count(self.count))
-
-        def pairs(scope: Any) -> None:
-            self.stages["pair_near"].dispatch(scope, resources, groups)
-            if self.leaf > 1:
-                self._encode_far(scope, resources)
-            self._scan.encode(scope, self.resources["starts"])
-            self.stages["make_blocks"].dispatch(scope, resources, groups)
-
-        return {
-            "set-up": lambda scope: self.stages["triangle_setup"].dispatch(
-                scope, resources, groups
-            ),
-            "pairs": pairs,
-        }
+    def encode_blocks(self, scope: Any, resources: dict[str, Any], groups: int) -> None:
+        self.stages["pair_near"].dispatch(scope, resources, groups)
+        if self.leaf > 1:
+            self._encode_far(scope, resources)
+        self.scan.encode(scope, self.resources["starts"])
+        self.stages["make_blocks"].dispatch(scope, resources, groups)
 
     def _encode_far(self, scope: Any, resources: dict[str, Any]) -> None:
         groups = max(1, min(group_count(self.count), sweep_groups(self.device)))
@@ -128,12 +89,6 @@ class GpuPairing:
             here = {**resources, "parameters": parameters}
             for name in ("clear_edges", "insert_edges", *FAR_ROUNDS * ("choose_far", "settle_far")):
                 self.stages[name].dispatch(scope, here, groups)
-
-    def encode(self, scope: Any, inputs: dict[str, Any]) -> None:
-        """Within the pass `scope`, from `triangles` (nine float32 each) and `triangle_ids` (see
-        `bvh.gpu.pair_records.triangle_ids`)."""
-        for encode_phase in self.phases(inputs).values():
-            encode_phase(scope)
 
 
 def pair_parameters(count: int, leaf: int, capacity: int, number: int = 0) -> NDArray[Any]:

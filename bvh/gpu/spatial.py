@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.gpu.build_records import BUILD_STATE, sweep_groups
-from bvh.gpu.pair_records import CORNER_SHIFT, NONE
+from bvh.gpu.pair_records import CORNER_SHIFT, NONE, TRIANGLE_MASK
 from bvh.gpu.spatial_records import CORNER_WORDS, level_count
 from bvh.gpu.spatial_twins import (
     LEVEL_STAGES,
@@ -35,14 +35,13 @@ def spatial_corners(state: NDArray[Any], blocks: U32, triangles: F32, corners: F
     them."""
     kept = int(np.ascontiguousarray(state).view(np.uint32).reshape(-1)[0])
     pair = blocks[: 2 * kept].reshape(kept, 2).astype(np.int64)
-    mask = (1 << CORNER_SHIFT) - 1
     points = triangles.reshape(-1, 3, 3)
     turn = pair[:, 0] >> CORNER_SHIFT
     single = pair[:, 1] == NONE
     out = corners[: CORNER_WORDS * kept].reshape(kept, CORNER_WORDS)
     for k in range(3):
-        out[:, 3 * k : 3 * k + 3] = points[pair[:, 0] & mask, (turn + k) % 3]
-    second = np.where(single, pair[:, 0], pair[:, 1]) & mask
+        out[:, 3 * k : 3 * k + 3] = points[pair[:, 0] & TRIANGLE_MASK, (turn + k) % 3]
+    second = np.where(single, pair[:, 0], pair[:, 1]) & TRIANGLE_MASK
     corner = np.where(single, (turn + 2) % 3, pair[:, 1] >> CORNER_SHIFT)
     out[:, 9:12] = out[:, 12:15] = points[second, corner]
     out[:, 15] = 0

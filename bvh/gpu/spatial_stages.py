@@ -1,6 +1,5 @@
-"""Twins of the stages that split references (those that choose the cuts are in
-`bvh.gpu.spatial_cuts`): the upper levels of a build with spatial splits, for
-the references that it makes.
+"""Twins of the stages that split references, the upper levels of a build with spatial splits, for
+the references that it makes. Those that choose the cuts are in `bvh.gpu.spatial_cuts`.
 
 A level is eight dispatches over the nodes of more than SPLIT_ABOVE references. `spatial_extents`,
 `sah_bin` and `spatial_object`: the cheapest cut between bins of centroids. Where the boxes of its

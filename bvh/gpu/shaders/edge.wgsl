@@ -32,24 +32,32 @@ fn scaled_area(box: Box, factor: f32, zero: u32) -> f32 {
     return two + rounded_product(side.z, side.x, zero);
 }
 
-// area(union) / (area(a) + area(b)) in steps of 1/512, rounded up, by comparisons alone; NONE where
-// it is beyond 1.3 or undefined. Sides are scaled by the power of two that brings the union's
-// largest to [1, 2).
-fn waste(a: Box, b: Box, zero: u32) -> u32 {
-    let both = unite(a, b);
-    let side = both.high * 0.5 - both.low * 0.5;
+// Power of two that brings a box's longest side to [1, 2).
+fn area_factor(box: Box) -> f32 {
+    let side = box.high * 0.5 - box.low * 0.5;
     let exponent = bitcast<u32>(max(max(side.x, side.y), side.z)) >> 23u;
-    let factor = bitcast<f32>((254u - clamp(exponent, 1u, 253u)) << 23u);
-    let joint = scaled_area(both, factor, zero);
-    let total = scaled_area(a, factor, zero) + scaled_area(b, factor, zero);
+    return bitcast<f32>((254u - clamp(exponent, 1u, 253u)) << 23u);
+}
+
+// joint / total in steps of `step`, rounded up, by comparisons alone; NONE where it is beyond 1.3
+// or undefined. `half` is the highest bit of the steps.
+fn waste_steps(joint: f32, total: f32, step: f32, half: u32, zero: u32) -> u32 {
     if (!(total > 0.0) || joint > rounded_product(total, WORST_RATIO, zero)) { return NONE; }
     var steps = 0u;
-    for (var bit = 512u; bit > 0u; bit /= 2u) {
+    for (var bit = half; bit > 0u; bit /= 2u) {
         // Not yet enough with all lower steps: this one is needed.
-        let less = f32(steps + bit - 1u) * 0x1p-9;
+        let less = f32(steps + bit - 1u) * step;
         if (joint > rounded_product(total, less, zero)) { steps += bit; }
     }
     return steps;
+}
+
+// area(union) / (area(a) + area(b)) in steps of 1/512.
+fn waste(a: Box, b: Box, zero: u32) -> u32 {
+    let both = unite(a, b);
+    let factor = area_factor(both);
+    let total = scaled_area(a, factor, zero) + scaled_area(b, factor, zero);
+    return waste_steps(scaled_area(both, factor, zero), total, 0x1p-9, 512u, zero);
 }
 
 // Orders candidates by waste; ties by a number that has nothing to do with place, so that rounds of

@@ -4,7 +4,8 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.pair_records
 #import "bvh/gpu/shaders/box.wgsl"
-#import "bvh/gpu/shaders/edge.wgsl"
+#import "bvh/gpu/shaders/rank_pair.wgsl"
+#import "bvh/gpu/shaders/edge_slots.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: PairParameters;
 @group(0) @binding(1) var<storage, read> triangles: array<u32>;
@@ -13,48 +14,15 @@
 @group(0) @binding(4) var<storage, read_write> members: array<vec4u>;
 @group(0) @binding(5) var<storage, read_write> starts: array<u32>;
 
-const SLOTS = 1024u; // for at most 768 edges
 const FAN_ROUNDS = 5u;
 const OPEN = 1u; // a triangle in no block yet
 const OPEN_TO_FANS = 3u; // and one that a fan can name
 
 // A corner or half-edge of the tile is 3 * lane + corner.
-var<workgroup> edge_keys: array<atomic<u32>, 1024>; // 0: free
-var<workgroup> lowest: array<atomic<u32>, 2048>; // half-edge of each direction
 var<workgroup> mates: array<u32, 768>;
-// What is in the first two once the mates are known: of each triangle whether it is open, how many
-// neighbours are, and the lowest key of the candidates that it is in.
+// Once the mates are known, `edge_keys` holds of each triangle whether it is open and how many
+// neighbours are, and `lowest` the lowest key of the candidates that it is in.
 const SIDES = 256u;
-
-fn vertex(triangle: u32, corner: u32) -> vec3u {
-    let at = 9u * triangle + 3u * (corner % 3u);
-    return vec3u(triangles[at], triangles[at + 1u], triangles[at + 2u]);
-}
-
-fn box_of(triangle: u32) -> Box {
-    let at = 3u * triangle;
-    return make_box(triangle_boxes[at], triangle_boxes[at + 1u], triangle_boxes[at + 2u]);
-}
-
-// Which slot a key gets depends on who comes first, what the slot says of the key does not.
-fn slot_of(key: u32) -> u32 {
-    var slot = key % SLOTS;
-    loop {
-        let found = atomicCompareExchangeWeak(&edge_keys[slot], 0u, key);
-        if (found.exchanged || found.old_value == key) { break; }
-        if (found.old_value != 0u) { slot = (slot + 1u) % SLOTS; }
-    }
-    return slot;
-}
-
-// Whether half-edges `a` and `b` of all triangles are the two sides of one edge.
-fn are_mates(a: u32, b: u32) -> bool {
-    let s = a / 3u;
-    let t = b / 3u;
-    if (s == t || triangle_ids[s].x != triangle_ids[t].x) { return false; }
-    return all(vertex(s, a % 3u + 1u) == vertex(t, b % 3u + 2u))
-        && all(vertex(s, a % 3u + 2u) == vertex(t, b % 3u + 1u));
-}
 
 fn next_corner(corner: u32) -> u32 {
     return corner - corner % 3u + (corner + 1u) % 3u;
@@ -90,23 +58,13 @@ fn fan_waste(fan: vec4u, first: u32, size: u32) -> u32 {
     for (var k = 1u; k < size; k += 1u) {
         joint_box = unite(joint_box, box_of(first + fan[k] / 3u));
     }
-    let side = joint_box.high * 0.5 - joint_box.low * 0.5;
-    let exponent = bitcast<u32>(max(max(side.x, side.y), side.z)) >> 23u;
-    let factor = bitcast<f32>((254u - clamp(exponent, 1u, 253u)) << 23u);
-    let joint = scaled_area(joint_box, factor, parameters.zero);
+    let factor = area_factor(joint_box);
     var total = 0.0;
     for (var k = 0u; k < size; k += 1u) {
         total += scaled_area(box_of(first + fan[k] / 3u), factor, parameters.zero);
     }
-    if (!(total > 0.0) || joint > rounded_product(total, WORST_RATIO, parameters.zero)) {
-        return NONE;
-    }
-    var steps = 0u;
-    for (var bit = 16u; bit > 0u; bit /= 2u) {
-        let less = f32(steps + bit - 1u) * 0x1p-4;
-        if (joint > rounded_product(total, less, parameters.zero)) { steps += bit; }
-    }
-    return steps;
+    let joint = scaled_area(joint_box, factor, parameters.zero);
+    return waste_steps(joint, total, 0x1p-4, 16u, parameters.zero);
 }
 
 fn is_open(corner: u32, size: u32) -> bool {
@@ -121,26 +79,13 @@ fn main(
 ) {
     let first = flat_index(group, groups, 0u);
     let triangle = first + lane;
-    for (var i = lane; i < SLOTS; i += 256u) {
-        atomicStore(&edge_keys[i], 0u);
-        atomicStore(&lowest[2u * i], NONE);
-        atomicStore(&lowest[2u * i + 1u], NONE);
-    }
+    clear_edge_slots(lane);
     let given = triangle < parameters.count;
     var usable = false;
     if (given) { usable = triangle_boxes[3u * triangle].x <= triangle_boxes[3u * triangle + 1u].y; }
     workgroupBarrier();
     var own: array<u32, 3>;
-    if (usable) {
-        var hash: array<u32, 3>;
-        for (var c = 0u; c < 3u; c += 1u) { hash[c] = hash_vertex(vertex(triangle, c)); }
-        for (var c = 0u; c < 3u; c += 1u) {
-            let start = hash[(c + 1u) % 3u];
-            let end = hash[(c + 2u) % 3u];
-            own[c] = 2u * slot_of(edge_key(start, end)) + select(0u, 1u, start > end);
-            atomicMin(&lowest[own[c]], 3u * triangle + c);
-        }
-    }
+    if (usable) { own = enter_edges(triangle); }
     workgroupBarrier();
     for (var c = 0u; c < 3u; c += 1u) {
         var mate = NONE;

@@ -4,17 +4,13 @@
 #import bvh.gpu.pair_records
 #import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/edge.wgsl"
+#import "bvh/gpu/shaders/triangle_vertex.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: PairParameters;
 @group(0) @binding(1) var<storage, read> triangles: array<u32>;
 @group(0) @binding(2) var<storage, read> mates: array<u32>;
 @group(0) @binding(3) var<storage, read_write> edge_table: array<atomic<u32>>;
 @group(0) @binding(4) var<storage, read_write> choices: array<vec2u>;
-
-fn vertex(triangle: u32, corner: u32) -> vec3u {
-    let at = 9u * triangle + 3u * corner;
-    return vec3u(triangles[at], triangles[at + 1u], triangles[at + 2u]);
-}
 
 @compute @workgroup_size(256)
 fn main(

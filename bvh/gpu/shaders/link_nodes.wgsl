@@ -5,6 +5,7 @@
 #import bvh.gpu.pair_records
 #import bvh.gpu.encode_records
 #import "bvh/gpu/shaders/box.wgsl"
+#import "bvh/gpu/shaders/node_span.wgsl"
 #import $block
 
 @group(0) @binding(0) var<uniform> parameters: EncodeParameters;
@@ -17,13 +18,9 @@
 @group(0) @binding(7) var<storage, read_write> words: array<vec4u>;
 @group(0) @binding(8) var<storage, read_write> parent_links: array<u32>;
 
-const HEADER_UNITS = HEADER_BYTES / UNIT_BYTES;
-
 fn node_pointer(node: u32) -> u32 {
-    let unit = HEADER_UNITS + node_units[node];
-    var end = encode_summary[0].leaf_unit;
-    if (node + 1u < encode_summary[0].nodes) { end = HEADER_UNITS + node_units[node + 1u]; }
-    return unit << 3u | select(NODE_BOX_FP32, NODE_BOX_FP16, end - unit == 1u);
+    let span = node_span(node);
+    return span.x << 3u | select(NODE_BOX_FP32, NODE_BOX_FP16, span.y == 1u);
 }
 
 @compute @workgroup_size(256)

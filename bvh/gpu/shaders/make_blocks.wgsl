@@ -3,6 +3,7 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.pair_records
 #import "bvh/gpu/shaders/box.wgsl"
+#import "bvh/gpu/shaders/block_output.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: PairParameters;
 @group(0) @binding(1) var<storage, read> triangle_boxes: array<vec2f>;
@@ -13,15 +14,6 @@
 @group(0) @binding(6) var<storage, read_write> boxes: array<vec2f>;
 @group(0) @binding(7) var<storage, read_write> state: array<atomic<u32>>; // BUILD_STATE's words
 
-const TRIANGLE_MASK = (1u << CORNER_SHIFT) - 1u;
-
-var<workgroup> counts: array<atomic<u32>, 3>; // usable, degenerate, non-finite
-
-fn box_of(triangle: u32) -> Box {
-    let at = 3u * triangle;
-    return make_box(triangle_boxes[at], triangle_boxes[at + 1u], triangle_boxes[at + 2u]);
-}
-
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -29,13 +21,12 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let triangle = flat_index(group, groups, lane);
-    if (lane < 3u) { atomicStore(&counts[lane], 0u); }
+    clear_counts(lane);
     workgroupBarrier();
     if (triangle < parameters.count) {
         let mate = mates[triangle];
         var box = box_of(triangle);
-        let degenerate = box.high.x == -REMOVED_DEGENERATE;
-        atomicAdd(&counts[select(0u, select(2u, 1u, degenerate), mate == REMOVED)], 1u);
+        count_triangle(box, mate == REMOVED);
         var block = vec2u(triangle, NONE);
         if (mate < REMOVED) {
             let other = mate & TRIANGLE_MASK;
@@ -46,12 +37,9 @@ fn main(
         if (mate == NONE || (mate < REMOVED && (mate & TRIANGLE_MASK) > triangle)) {
             let at = starts[triangle];
             blocks[at] = block;
-            boxes[3u * at] = box.low.xy;
-            boxes[3u * at + 1u] = vec2f(box.low.z, box.high.x);
-            boxes[3u * at + 2u] = box.high.yz;
+            write_box(at, box);
         }
     }
     workgroupBarrier();
-    if (lane < 3u) { atomicAdd(&state[1u + lane], atomicLoad(&counts[lane])); }
-    if (triangle == 0u) { atomicStore(&state[0], block_total[0]); }
+    write_counts(lane, triangle);
 }

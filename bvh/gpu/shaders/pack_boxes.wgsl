@@ -5,6 +5,7 @@
 #import bvh.gpu.encode_records
 #import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/half_bounds.wgsl"
+#import "bvh/gpu/shaders/node_span.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: EncodeParameters;
 @group(0) @binding(1) var<storage, read> encode_summary: array<EncodeSummary>;
@@ -14,8 +15,6 @@
 @group(0) @binding(5) var<storage, read> boxes: array<vec2u>;
 @group(0) @binding(6) var<storage, read> node_units: array<u32>; // scanned by now
 @group(0) @binding(7) var<storage, read_write> words: array<vec4u>;
-
-const HEADER_UNITS = HEADER_BYTES / UNIT_BYTES;
 
 // Six float32 as bits.
 struct BoxBits {
@@ -59,12 +58,10 @@ fn main(
     if (encode_summary[0].fits == 0u) { return; }
     let nodes = encode_summary[0].nodes;
     for (var node = first; node < nodes; node += groups.x * groups.y * 256u) {
-        let unit = HEADER_UNITS + node_units[node];
-        var end = encode_summary[0].leaf_unit;
-        if (node + 1u < nodes) { end = HEADER_UNITS + node_units[node + 1u]; }
+        let span = node_span(node);
         let child = wide_children[node];
-        let at = 4u * (parameters.base_unit + unit) + BOX_BOUNDS_WORD / 4u;
-        if (end - unit == 1u) {
+        let at = 4u * (parameters.base_unit + span.x) + BOX_BOUNDS_WORD / 4u;
+        if (span.y == 1u) {
             let x = half_bits(child.x);
             let y = half_bits(child.y);
             let z = half_bits(child.z);

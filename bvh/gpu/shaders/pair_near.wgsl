@@ -3,7 +3,9 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.pair_records
 #import "bvh/gpu/shaders/box.wgsl"
+#import "bvh/gpu/shaders/block_members.wgsl"
 #import "bvh/gpu/shaders/rank_pair.wgsl"
+#import "bvh/gpu/shaders/edge_slots.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: PairParameters;
 @group(0) @binding(1) var<storage, read> triangles: array<u32>;
@@ -12,24 +14,10 @@
 @group(0) @binding(4) var<storage, read_write> mates: array<u32>;
 @group(0) @binding(5) var<storage, read_write> starts: array<u32>;
 
-const SLOTS = 1024u; // for at most 768 edges
 const ROUNDS = 4u;
 
-var<workgroup> edge_keys: array<atomic<u32>, 1024>; // 0: free
-var<workgroup> lowest: array<atomic<u32>, 2048>; // half-edge of each direction
 var<workgroup> choices: array<u32, 256>; // half-edge that a triangle would pair over
 var<workgroup> open: array<u32, 256>; // 1 while it has no partner
-
-// Which slot a key gets depends on who comes first, what the slot says of the key does not.
-fn slot_of(key: u32) -> u32 {
-    var slot = key % SLOTS;
-    loop {
-        let found = atomicCompareExchangeWeak(&edge_keys[slot], 0u, key);
-        if (found.exchanged || found.old_value == key) { break; }
-        if (found.old_value != 0u) { slot = (slot + 1u) % SLOTS; }
-    }
-    return slot;
-}
 
 @compute @workgroup_size(256)
 fn main(
@@ -39,27 +27,14 @@ fn main(
 ) {
     let first = flat_index(group, groups, 0u);
     let triangle = first + lane;
-    for (var i = lane; i < SLOTS; i += 256u) {
-        atomicStore(&edge_keys[i], 0u);
-        atomicStore(&lowest[2u * i], NONE);
-        atomicStore(&lowest[2u * i + 1u], NONE);
-    }
+    clear_edge_slots(lane);
     let given = triangle < parameters.count;
     var usable = false;
     if (given) { usable = triangle_boxes[3u * triangle].x <= triangle_boxes[3u * triangle + 1u].y; }
     let pairing = usable && parameters.leaf > 1u;
     workgroupBarrier();
     var own: array<u32, 3>;
-    if (pairing) {
-        var hash: array<u32, 3>;
-        for (var c = 0u; c < 3u; c += 1u) { hash[c] = hash_vertex(vertex(triangle, c)); }
-        for (var c = 0u; c < 3u; c += 1u) {
-            let start = hash[(c + 1u) % 3u];
-            let end = hash[(c + 2u) % 3u];
-            own[c] = 2u * slot_of(edge_key(start, end)) + select(0u, 1u, start > end);
-            atomicMin(&lowest[own[c]], 3u * triangle + c);
-        }
-    }
+    if (pairing) { own = enter_edges(triangle); }
     workgroupBarrier();
     var partner = array<u32, 3>(NONE, NONE, NONE);
     var rank = array<u32, 3>(NONE, NONE, NONE);
@@ -100,7 +75,7 @@ fn main(
     if (given) {
         mates[triangle] = mate;
         // A block stands where its first triangle does.
-        let second = mate < REMOVED && (mate & ((1u << CORNER_SHIFT) - 1u)) < triangle;
+        let second = mate < REMOVED && (mate & TRIANGLE_MASK) < triangle;
         starts[triangle] = select(1u, 0u, mate == REMOVED || second);
     }
 }

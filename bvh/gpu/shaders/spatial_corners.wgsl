@@ -2,6 +2,7 @@
 
 #import bvh.gpu.spatial_records
 #import bvh.gpu.pair_records
+#import "bvh/gpu/shaders/block_members.wgsl"
 
 @group(0) @binding(0) var<storage, read> state: array<u32>;
 @group(0) @binding(1) var<storage, read> blocks: array<vec2u>;
@@ -17,11 +18,10 @@ fn main(
     let kept = state[0];
     for (var i = group.x * 256u + lane; i < kept; i += groups.x * 256u) {
         let block = blocks[i];
-        let mask = (1u << CORNER_SHIFT) - 1u;
-        let first = 9u * (block.x & mask);
+        let first = 9u * (block.x & TRIANGLE_MASK);
         let turn = block.x >> CORNER_SHIFT;
         var last = first + 3u * ((turn + 2u) % 3u);
-        if (block.y != NONE) { last = 9u * (block.y & mask) + 3u * (block.y >> CORNER_SHIFT); }
+        if (block.y != NONE) { last = 9u * (block.y & TRIANGLE_MASK) + 3u * (block.y >> CORNER_SHIFT); }
         for (var k = 0u; k < 3u; k += 1u) {
             let out = CORNER_WORDS * i + k;
             for (var c = 0u; c < 3u; c += 1u) {

@@ -5,6 +5,9 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.encode_records
 #import "bvh/gpu/shaders/box.wgsl"
+#import "bvh/gpu/shaders/block_members.wgsl"
+#import "bvh/gpu/shaders/triangle_vertex.wgsl"
+#import "bvh/gpu/shaders/rotation.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: EncodeParameters;
 @group(0) @binding(1) var<storage, read> encode_summary: array<EncodeSummary>;
@@ -13,18 +16,6 @@
 @group(0) @binding(4) var<storage, read> triangles: array<u32>;
 @group(0) @binding(5) var<storage, read> triangle_ids: array<vec2u>;
 @group(0) @binding(6) var<storage, read_write> words: array<vec4u>;
-
-const TRIANGLE_MASK = (1u << CORNER_SHIFT) - 1u;
-
-fn vertex(triangle: u32, corner: u32) -> vec3u {
-    let at = 9u * triangle + 3u * (corner % 3u);
-    return vec3u(triangles[at], triangles[at + 1u], triangles[at + 2u]);
-}
-
-// Flag bits of a triangle whose original vertex 0 is in that slot.
-fn rotation(slot: u32) -> u32 {
-    return ROTATIONS >> (4u * (slot % 3u)) & 15u;
-}
 
 @compute @workgroup_size(256)
 fn main(

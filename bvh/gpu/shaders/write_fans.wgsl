@@ -7,6 +7,9 @@
 #import bvh.gpu.encode_records
 #import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/fan_places.wgsl"
+#import "bvh/gpu/shaders/block_members.wgsl"
+#import "bvh/gpu/shaders/triangle_vertex.wgsl"
+#import "bvh/gpu/shaders/rotation.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: EncodeParameters;
 @group(0) @binding(1) var<storage, read> encode_summary: array<EncodeSummary>;
@@ -16,13 +19,6 @@
 @group(0) @binding(5) var<storage, read> triangle_ids: array<vec2u>;
 @group(0) @binding(6) var<storage, read> fan_rows: array<u32>; // scanned by now
 @group(0) @binding(7) var<storage, read_write> words: array<vec4u>;
-
-const TRIANGLE_MASK = (1u << CORNER_SHIFT) - 1u;
-
-fn vertex(triangle: u32, corner: u32) -> vec3u {
-    let at = 9u * triangle + 3u * (corner % 3u);
-    return vec3u(triangles[at], triangles[at + 1u], triangles[at + 2u]);
-}
 
 // Vertex `step` after the apex of a member of a block.
 fn rim(member: u32, step: u32) -> vec3u {
@@ -54,8 +50,7 @@ fn main(
         var ids = vec4u(INVALID_POINTER);
         for (var k = 0u; k < 4u; k += 1u) {
             if (block[k] == NONE) { break; }
-            let slot = (apex_slots[k] + 3u - (block[k] >> CORNER_SHIFT)) % 3u;
-            flags |= (ROTATIONS >> (4u * slot) & 15u) << (8u * k);
+            flags |= rotation(apex_slots[k] + 3u - (block[k] >> CORNER_SHIFT)) << (8u * k);
             ids[k] = triangle_ids[block[k] & TRIANGLE_MASK].y;
         }
         let geometry = triangle_ids[block.x & TRIANGLE_MASK].x;
