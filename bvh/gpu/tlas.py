@@ -1,9 +1,9 @@
 """The TLAS of a frame on the GPU: instance records to guest bytes, nothing read back.
 
-    set-up (guest bytes, world boxes) -> scan, compaction -> Morton order -> trees of segments
+    set-up (guest bytes, world boxes) -> compaction -> Morton order -> trees of segments
     -> tree over their roots -> guest bytes at byte 0 of the scene buffer
 
-Six dispatches up to SEGMENT instances and 23 beyond, most of them the sort: PLOC and the collapse
+Five dispatches up to SEGMENT instances and 20 beyond, most of them the sort: PLOC and the collapse
 happen in workgroup memory (`bvh.gpu.cluster_tree`), so there is no dispatch a level.
 The instances may be uploaded or written by an earlier stage of the same frame, as may the BLAS
 table; `set_bound` says how many there may be, `instance_count` on the GPU how many there are.
@@ -51,7 +51,6 @@ from bvh.tlas import BvhInstance
 from bvh.tree import MAX_DEPTH
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
-from engine.gpu.primitives.scan import ExclusiveScan
 from engine.gpu.stage import Stage
 
 MOST_INSTANCES = SEGMENT * SEGMENT  # one workgroup takes the roots of so many segments
@@ -106,7 +105,7 @@ class GpuTlas:
             "instances": INSTANCE_RECORD.size * capacity,
             "instance_count": 4,
             "placed": PLACED_INSTANCE.size * capacity,
-            "places": 4 * capacity,
+            "kept_counts": 4 * max(1, group_count(capacity)),
             "report": TLAS_REPORT.size,
             "boxes": 24 * capacity,
             "leaves": 128 * capacity,
@@ -129,7 +128,6 @@ class GpuTlas:
         self._parameters = device.buffer("tlas/parameters", TLAS_PARAMETERS.size, usage)
         self._segment_parameters = device.buffer("tlas/parameters", CLUSTER_PARAMETERS.size, usage)
         self._top_parameters = device.buffer("tlas/parameters", CLUSTER_PARAMETERS.size, usage)
-        self._scan = ExclusiveScan(device, max(capacity, 1))
         self._sort = SortedBoxes(device, capacity, GRID_BITS, SIZE_BITS) if segments > 1 else None
         self.stages = {
             name: Stage(
@@ -146,7 +144,6 @@ class GpuTlas:
             raise ValueError(f"{bound} instances, made for {self.capacity}")
         self.bound = bound
         self.segments = max(1, -(-bound // SEGMENT))
-        self._scan.set_count(max(bound, 1))
         if self._sort:
             self._sort.set_count(bound)
         for buffer, record in self.parameter_records():
@@ -209,7 +206,6 @@ class GpuTlas:
         mine = {**resources, "parameters": self._parameters}
         groups = group_count(max(self.bound, 1))
         self.stages["instance_setup"].dispatch(scope, mine, groups)
-        self._scan.encode(scope, resources["places"])
         self.stages["instance_compact"].dispatch(scope, mine, groups)
 
     def _encode_order(self, resources: dict[str, Any], scope: Any) -> None:

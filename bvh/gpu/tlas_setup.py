@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.build_records import GROUP_SIZE, group_count
 from bvh.gpu.cluster_records import SEGMENT
 from bvh.gpu.tlas_records import (
     BEYOND,
@@ -45,6 +46,7 @@ from bvh.layout import (
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Records = NDArray[Any]
 
@@ -113,13 +115,19 @@ def _image(linear: F32, offset: F32, low: F32, high: F32) -> tuple[F32, F32]:
     return middle - room, middle + room
 
 
+def _group_sums(flags: Mask) -> I64:
+    """How many are set in each group of GROUP_SIZE."""
+    starts = np.arange(0, len(flags), GROUP_SIZE)
+    return np.add.reduceat(flags.astype(np.int64), starts)
+
+
 def instance_setup(
     parameters: Records,
     instance_count: U32,
     instances: Records,
     blases: Records,
     placed: Records,
-    places: U32,
+    kept_counts: U32,
     report: Records,
 ) -> None:
     """Twin of instance_setup.wgsl."""
@@ -128,7 +136,7 @@ def instance_setup(
     count = min(int(instance_count[0]), bound)
     out = placed[:bound]
     out["low"], out["high"], out["removed"] = 0, 0, NONE
-    places[:bound] = 0
+    kept_counts[: group_count(bound)] = 0
     if not count:
         return
     given = instances[:count]
@@ -165,7 +173,7 @@ def instance_setup(
     mine["low"] = np.where(boxed[:, None], low, np.float32(0))
     mine["high"] = np.where(boxed[:, None], high, np.float32(0))
     mine["removed"] = removed
-    places[:count] = removed == 0
+    kept_counts[: group_count(count)] = _group_sums(removed == 0)
     known = np.flatnonzero(~unknown & ~nonfinite)
     node = mine["node"]
     unit = blas["base_unit"].astype(np.uint64) + np.uint64(HEADER_BYTES // UNIT_BYTES)
@@ -197,18 +205,18 @@ def instance_setup(
 def instance_compact(
     parameters: Records,
     placed: Records,
-    places: U32,
+    kept_counts: U32,
     boxes: F32,
     leaves: U32,
     state: Records,
     segments: Records,
     report: Records,
 ) -> None:
-    """Twin of instance_compact.wgsl; `places` are scanned by now."""
+    """Twin of instance_compact.wgsl."""
     bound, number = int(parameters["bound"][0]), int(parameters["segments"][0])
     removed = placed["removed"][:bound]
     keep = np.flatnonzero(removed == 0)
-    kept = len(keep)
+    kept = int(kept_counts[: group_count(bound)].sum())
     state["kept"] = state["triangles"] = kept
     state["degenerate"] = state["nonfinite"] = 0
     first = SEGMENT * np.arange(number)
@@ -218,7 +226,6 @@ def instance_compact(
         rows = np.flatnonzero(removed == reason)
         report["counts"][0, reason] = len(rows)
         report["first"][0, reason] = rows[0] if len(rows) else NONE
-    at = places[keep]
     box = np.concatenate([placed["low"][keep], placed["high"][keep]], axis=1)
-    boxes[: 6 * kept].reshape(-1, 6)[at] = box
-    leaves[: 32 * kept].reshape(-1, 32)[at] = placed["node"][keep]
+    boxes[: 6 * kept].reshape(-1, 6)[:] = box
+    leaves[: 32 * kept].reshape(-1, 32)[:] = placed["node"][keep]

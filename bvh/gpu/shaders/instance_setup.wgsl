@@ -9,7 +9,7 @@
 @group(0) @binding(2) var<storage, read> instances: array<InstanceRecord>;
 @group(0) @binding(3) var<storage, read> blases: array<BlasRecord>;
 @group(0) @binding(4) var<storage, read_write> placed: array<PlacedInstance>;
-@group(0) @binding(5) var<storage, read_write> places: array<u32>;
+@group(0) @binding(5) var<storage, read_write> kept_counts: array<u32>; // of 256
 @group(0) @binding(6) var<storage, read_write> report: array<u32>;
 
 const PADDING = 20.0 * 0x1p-24;
@@ -56,22 +56,37 @@ fn inverse(map: Affine) -> Affine {
     c *= by_row.z;
     var result = Affine(array<vec3f, 3>(), vec3f(0.0), false);
     if (any(columns == vec3u(0u)) || any(rows == vec3u(0u))) { return result; }
-    let of_a = two_cross(b, c);
-    let of_b = two_cross(c, a);
-    let of_c = two_cross(a, b);
-    let determinant = total(multiply(Two(a, vec3f(0.0)), of_a));
+    // Loops that the compiler cannot unroll, here and around: the code read for the first time costs
+    // more than running it. Rows and columns go round in turn.
+    var x: Two;
+    var y: Two;
+    var z: Two;
+    for (var i = 0u; i < 3u + parameters.zero; i += 1u) {
+        x = y;
+        y = z;
+        z = two_cross(b, c);
+        let first = a;
+        a = b;
+        b = c;
+        c = first;
+    }
+    let determinant = total(multiply(Two(a, vec3f(0.0)), x));
     if (!(abs(determinant.high.x) >= SMALLEST_DETERMINANT)) { return result; }
     let factor = reciprocal(determinant);
-    // Columns of the inverse of the scaled matrix.
-    let x = multiply(of_a, factor);
-    let y = multiply(of_b, factor);
-    let z = multiply(of_c, factor);
     let scaled = map.offset * by_row;
     let exponent = vec3u(clamp(largest(scaled), 1u, 253u));
-    let t = scaled * factors(exponent);
-    var moved = multiply(x, Two(t.xxx, vec3f(0.0)));
-    moved = add(moved, multiply(y, Two(t.yyy, vec3f(0.0))));
-    moved = add(moved, multiply(z, Two(t.zzz, vec3f(0.0))));
+    var t = scaled * factors(exponent);
+    // x, y and z become columns of the inverse of the scaled matrix.
+    var moved: Two;
+    for (var i = 0u; i < 3u + parameters.zero; i += 1u) {
+        let column = multiply(x, factor);
+        let one = multiply(column, Two(t.xxx, vec3f(0.0)));
+        if (i == 0u) { moved = one; } else { moved = add(moved, one); }
+        x = y;
+        y = z;
+        z = column;
+        t = t.yzx;
+    }
     result.offset = -kept(kept(moved.high * by_column) * bitcast<vec3f>(exponent << vec3u(23u)));
     for (var i = 0u; i < 3u; i += 1u) {
         let row = vec3f(x.high[i], y.high[i], z.high[i]) * by_row;
@@ -133,70 +148,103 @@ fn put_matrix(index: u32, first: u32, map: Affine) {
     }
 }
 
+// The world box of a BLAS's, from what its rays are mapped by forward and back again.
+fn world_box(forward: Affine, recovered: Affine, low: vec3f, high: vec3f) -> Range {
+    var map = forward;
+    var box: Range;
+    for (var i = 0u; i < 2u + parameters.zero; i += 1u) {
+        let one = image(map, low, high);
+        if (i == 0u) { box = one; }
+        box.low = min(box.low, one.low);
+        box.high = max(box.high, one.high);
+        map = recovered;
+    }
+    return Range(unsigned_zero(box.low), unsigned_zero(box.high));
+}
+
+// Writes an instance of those given; why it is removed, or 0.
+fn place(index: u32) -> u32 {
+    if (index >= instance_count[0]) {
+        placed[index].removed = NONE;
+        put_box(index, Range(vec3f(0.0), vec3f(0.0)));
+        return NONE;
+    }
+    var removed = 0u;
+    var box = Range(vec3f(0.0), vec3f(0.0));
+    let given = instances[index];
+    let rows = array<vec3f, 3>(given.row_0.xyz, given.row_1.xyz, given.row_2.xyz);
+    let forward = Affine(rows, vec3f(given.row_0.w, given.row_1.w, given.row_2.w), true);
+    let most = max(max(largest(rows[0]), largest(rows[1])),
+        max(largest(rows[2]), largest(forward.offset)));
+    if (given.blas >= parameters.blas_count) {
+        removed = UNKNOWN_BLAS;
+    } else if (most == 0xffu) {
+        removed = NONFINITE;
+    } else {
+        let blas = blases[given.blas];
+        var backward: Affine;
+        var recovered = forward;
+        var sound = true;
+        for (var i = 0u; i < 2u + parameters.zero; i += 1u) {
+            recovered = inverse(recovered);
+            if (i == 0u) { backward = recovered; }
+            sound = sound && recovered.sound;
+        }
+        if (!sound) {
+            removed = SINGULAR;
+        } else if (!(blas.low.x <= blas.high.x)) {
+            removed = EMPTY_BLAS;
+        } else {
+            box = Range(blas.low, blas.high);
+            if (!is_identity(forward)) {
+                box = world_box(forward, recovered, blas.low, blas.high);
+            }
+            let reach = max(abs(box.low), abs(box.high));
+            if (!all(reach <= vec3f(FARTHEST))) { removed = BEYOND; }
+        }
+        let unit = blas.base_unit + HEADER_BYTES / UNIT_BYTES;
+        placed[index].node[INSTANCE_BLAS_WORD] = unit << 3u | NODE_BOX_FP32;
+        placed[index].node[INSTANCE_BLAS_WORD + 1u] = unit >> 29u;
+        placed[index].node[INSTANCE_CUSTOM_WORD] =
+            (given.custom_index & INSTANCE_INDEX_MASK) | given.mask << INSTANCE_MASK_SHIFT;
+        placed[index].node[INSTANCE_OBJECT_WORD] =
+            (given.first_object & INSTANCE_INDEX_MASK) | flag_bits(given.flags);
+        placed[index].node[INSTANCE_ID_WORD] = index;
+        placed[index].node[INSTANCE_BLAS_BASE_WORD] = blas.base_unit;
+        placed[index].node[INSTANCE_GEOMETRY_COUNT_WORD] = blas.geometry_count;
+        placed[index].node[INSTANCE_RESERVED_WORD] = 0u;
+        put_matrix(index, INSTANCE_WORLD_TO_OBJECT_WORD, backward);
+        put_matrix(index, INSTANCE_OBJECT_TO_WORLD_WORD, forward);
+    }
+    placed[index].removed = removed;
+    put_box(index, box);
+    return removed;
+}
+
+fn put_box(index: u32, box: Range) {
+    for (var axis = 0u; axis < 3u; axis += 1u) {
+        placed[index].low[axis] = box.low[axis];
+        placed[index].high[axis] = box.high[axis];
+    }
+}
+
+var<workgroup> kept_here: atomic<u32>;
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let index = (group.y * groups.x + group.x) * 256u + lane;
+    let number = group.y * groups.x + group.x;
+    let index = number * 256u + lane;
     if (index < REASONS) {
         report[index] = 0u;
         report[REASONS + index] = NONE;
     }
-    if (index >= parameters.bound) { return; }
-    var removed = 0u;
-    var box = Range(vec3f(0.0), vec3f(0.0));
-    if (index < instance_count[0]) {
-        let given = instances[index];
-        let rows = array<vec3f, 3>(given.row_0.xyz, given.row_1.xyz, given.row_2.xyz);
-        let forward = Affine(rows, vec3f(given.row_0.w, given.row_1.w, given.row_2.w), true);
-        let most = max(max(largest(rows[0]), largest(rows[1])),
-            max(largest(rows[2]), largest(forward.offset)));
-        if (given.blas >= parameters.blas_count) {
-            removed = UNKNOWN_BLAS;
-        } else if (most == 0xffu) {
-            removed = NONFINITE;
-        } else {
-            let blas = blases[given.blas];
-            let backward = inverse(forward);
-            let recovered = inverse(backward);
-            if (!backward.sound || !recovered.sound) {
-                removed = SINGULAR;
-            } else if (!(blas.low.x <= blas.high.x)) {
-                removed = EMPTY_BLAS;
-            } else {
-                box = Range(blas.low, blas.high);
-                if (!is_identity(forward)) {
-                    let ahead = image(forward, blas.low, blas.high);
-                    let back = image(recovered, blas.low, blas.high);
-                    box.low = unsigned_zero(min(ahead.low, back.low));
-                    box.high = unsigned_zero(max(ahead.high, back.high));
-                }
-                let reach = max(abs(box.low), abs(box.high));
-                if (!all(reach <= vec3f(FARTHEST))) { removed = BEYOND; }
-            }
-            let unit = blas.base_unit + HEADER_BYTES / UNIT_BYTES;
-            placed[index].node[INSTANCE_BLAS_WORD] = unit << 3u | NODE_BOX_FP32;
-            placed[index].node[INSTANCE_BLAS_WORD + 1u] = unit >> 29u;
-            placed[index].node[INSTANCE_CUSTOM_WORD] =
-                (given.custom_index & INSTANCE_INDEX_MASK) | given.mask << INSTANCE_MASK_SHIFT;
-            placed[index].node[INSTANCE_OBJECT_WORD] =
-                (given.first_object & INSTANCE_INDEX_MASK) | flag_bits(given.flags);
-            placed[index].node[INSTANCE_ID_WORD] = index;
-            placed[index].node[INSTANCE_BLAS_BASE_WORD] = blas.base_unit;
-            placed[index].node[INSTANCE_GEOMETRY_COUNT_WORD] = blas.geometry_count;
-            placed[index].node[INSTANCE_RESERVED_WORD] = 0u;
-            put_matrix(index, INSTANCE_WORLD_TO_OBJECT_WORD, backward);
-            put_matrix(index, INSTANCE_OBJECT_TO_WORLD_WORD, forward);
-        }
-    } else {
-        removed = NONE;
-    }
-    for (var axis = 0u; axis < 3u; axis += 1u) {
-        placed[index].low[axis] = box.low[axis];
-        placed[index].high[axis] = box.high[axis];
-    }
-    placed[index].removed = removed;
-    places[index] = select(0u, 1u, removed == 0u);
+    if (lane == 0u) { atomicStore(&kept_here, 0u); }
+    workgroupBarrier();
+    if (index < parameters.bound && place(index) == 0u) { atomicAdd(&kept_here, 1u); }
+    workgroupBarrier();
+    if (lane == 0u && index < parameters.bound) { kept_counts[number] = atomicLoad(&kept_here); }
 }

@@ -94,7 +94,7 @@ class Rig:
         parameters, segment_parameters, top_parameters = (
             record for _, record in self.tlas.parameter_records()
         )
-        placed, places = np.zeros(n, PLACED_INSTANCE.dtype), np.zeros(n, np.uint32)
+        placed, kept = np.zeros(n, PLACED_INSTANCE.dtype), np.zeros(n // 256 + 1, np.uint32)
         report, state = np.zeros(1, TLAS_REPORT.dtype), np.zeros(1, BUILD_STATE.dtype)
         boxes, leaves = np.zeros(6 * n + 6, np.float32), np.zeros(32 * n + 32, np.uint32)
         cut = np.zeros(segments + 1, CLUSTER_SEGMENT.dtype)
@@ -102,9 +102,8 @@ class Rig:
         trees = np.zeros(1, TREE_RECORD.dtype)
         trees["limit_unit"] = tlas_bytes(CAPACITY) // 64
         given = pack_instance_records(instances)
-        instance_setup(parameters, np.array([n]), given, self.table, placed, places, report)
-        places = np.cumsum(places, dtype=np.uint32) - places
-        instance_compact(parameters, placed, places, boxes, leaves, state, cut, report)
+        instance_setup(parameters, np.array([n]), given, self.table, placed, kept, report)
+        instance_compact(parameters, placed, kept, boxes, leaves, state, cut, report)
         kept = int(state["kept"][0])
         order = np.zeros(max(n, 1), np.uint32)
         if segments == 1:
