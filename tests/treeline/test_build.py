@@ -11,6 +11,7 @@ import pytest
 from bvh.container import load
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
+from treeline.scene_build import SUMS, total_row
 
 Run = Callable[..., Any]
 OneLine = Callable[[Any, int], str]
@@ -83,6 +84,19 @@ def test_the_gpu_makes_the_same_file_and_compacts(run: Run, box: Path, tmp_path:
     assert on_gpu["total"]["compaction"] == tight and tight["ms"] > 0
     text = run("build", *words, "--on", "gpu", "--compact").stdout
     assert "compaction:" in text and "at the peak" in text
+
+
+def test_the_output_buffer_is_at_the_peak_once() -> None:
+    rows = []
+    for before, after in ((1000, 300), (4000, 2000), (1000, 100)):
+        tight = {"before_bytes": before, "after_bytes": after, "peak_bytes": 0, "ms": 0.5}
+        row = {**dict.fromkeys(SUMS, 1), "build_ms": 2.0, "cached": False, "phases_ms": {"a": 1.0}}
+        rows.append({**row, "compaction": tight})
+    total = total_row([*rows, {**rows[0], "cached": True, "phases_ms": {}, "compaction": None}])
+    expected = {"before_bytes": 6000, "after_bytes": 2400, "peak_bytes": 6400, "ms": 1.5}
+    assert total["compaction"] == expected
+    assert total["build_ms"] == 6.0 and total["phases_ms"] == {"a": 3.0} and total["blocks"] == 4
+    assert total_row([])["bytes_per_triangle"] == 0 and total_row([])["compaction"] is None
 
 
 def test_compaction_notices_a_changed_byte(
@@ -158,6 +172,22 @@ def test_the_users_cache(
     assert data["total"]["build_ms"] == 0
     # Other options are another structure.
     assert not _json(run, "--scene", box, *QUICK, "--cache", "--leaf", 1)["blas"][0]["cached"]
+
+
+def test_a_report_builds_on_its_device_and_says_so(
+    run: Run, box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREELINE_CACHE", str(tmp_path / "cache"))
+    words = ("--scene", box, "--size", "16x16", *NEAR, "--optimize", 1)
+    made = run("render", *words, "--samples", 1, "--out", tmp_path / "f.png")
+    assert made.exit_code == 0 and "building 1 BLAS on the CPU" not in made.stderr
+    short = ("--frames", 1, "--warmup", 0, "--out", tmp_path / "out")
+    context = json.loads(run("report", *words, *short, "--json", "-").stdout)["context"]
+    assert (context["on"], context["pairing"], context["optimize"]) == ("gpu", "near", 1)
+    assert (context["leaf"], context["collapse"], context["nodes"]) == (2, "best", "auto")
+    assert (context["blas_built"], context["blas_cached"]) == (0, 1)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "pairing near; 0 BLAS built on the GPU, 1 from the cache" in page
 
 
 def test_tests_keep_out_of_the_users_cache() -> None:
