@@ -3,8 +3,9 @@
     set-up (guest bytes, world boxes) -> compaction -> Morton order -> trees of segments
     -> tree over their roots -> guest bytes at byte 0 of the scene buffer
 
-Five dispatches up to SEGMENT instances and 20 beyond, most of them the sort: PLOC and the collapse
-happen in workgroup memory (`bvh.gpu.cluster_tree`), so there is no dispatch a level.
+Five dispatches up to SEGMENT instances, ten up to MOST_TILES times as many (`bvh.gpu.tlas_sort`)
+and twenty beyond: PLOC and the collapse happen in workgroup memory (`bvh.gpu.cluster_tree`), so
+there is no dispatch a level.
 The instances may be uploaded or written by an earlier stage of the same frame, as may the BLAS
 table; `set_bound` says how many there may be, `instance_count` on the GPU how many there are.
 
@@ -45,6 +46,7 @@ from bvh.gpu.tlas_records import (
     pack_instance_records,
 )
 from bvh.gpu.tlas_setup import instance_compact, instance_setup
+from bvh.gpu.tlas_sort import MOST_TILES, TileSort
 from bvh.header import KIND_TLAS
 from bvh.layout import BASE_ALIGN_BYTES, HEADER_BYTES, UNIT_BYTES
 from bvh.tlas import BvhInstance
@@ -129,6 +131,7 @@ class GpuTlas:
         self._segment_parameters = device.buffer("tlas/parameters", CLUSTER_PARAMETERS.size, usage)
         self._top_parameters = device.buffer("tlas/parameters", CLUSTER_PARAMETERS.size, usage)
         self._sort = SortedBoxes(device, capacity, GRID_BITS, SIZE_BITS) if segments > 1 else None
+        self._tile_sort = TileSort(device, min(capacity, MOST_TILES * SEGMENT))
         self.stages = {
             name: Stage(
                 device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin, slots=lanes_slot(device)
@@ -210,14 +213,20 @@ class GpuTlas:
 
     def _encode_order(self, resources: dict[str, Any], scope: Any) -> None:
         if self.segments > 1 and self._sort:
-            self._sort.encode(scope, resources)
+            phases = self._sort.phases(resources)
+            phases["morton"](scope)
+            if self.segments > MOST_TILES:
+                phases["sort"](scope)
+            else:
+                inputs = {**resources, "keys": self._sort.keys}
+                self._tile_sort.encode(scope, self.bound, inputs)
             return
         mine = {**resources, "parameters": self._segment_parameters}
         self.stages["small_sort"].dispatch(scope, mine, 1)
 
     def _encode_trees(self, resources: dict[str, Any], scope: Any) -> None:
         mine = {**resources, "parameters": self._segment_parameters}
-        if self.segments > 1 and self._sort:
+        if self.segments > MOST_TILES and self._sort:
             mine["order"] = self._sort.payload
         self.stages["cluster_tree"].dispatch(scope, mine, self.segments)
         if self.segments > 1:

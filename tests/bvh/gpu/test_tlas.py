@@ -192,6 +192,18 @@ def test_again_the_same_bytes(rig: Rig, rng: Any) -> None:
     assert (first.parents[: used // 16] == again.parents[: used // 16]).all()
 
 
+def test_many_are_sorted_by_digits_to_the_same_bytes(
+    rig: Rig, rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instances = _instances(rng, 1300)
+    by_tiles = rig.build(instances)
+    rig.build(_instances(rng, 1200))
+    monkeypatch.setattr("bvh.gpu.tlas.MOST_TILES", 2)
+    by_digits = rig.build(instances)
+    used = unpack_header(by_tiles.words).size_bytes // 4
+    assert (by_tiles.words[:used] == by_digits.words[:used]).all()
+
+
 @pytest.mark.parametrize("count", [2, 30, 1500])
 def test_all_at_one_place(rig: Rig, rng: Any, count: int) -> None:
     got = rig.build([BvhInstance(0)] * count)
