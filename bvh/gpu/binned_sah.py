@@ -41,6 +41,7 @@ from bvh.gpu.binned_sah_stages import (
 )
 from bvh.gpu.binned_sah_sweep import sah_sweep
 from bvh.gpu.build_records import sweep_groups
+from bvh.gpu.tree_builder import TreeBuilder
 from bvh.tree import Bounds, Tree, empty_bounds
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
@@ -59,15 +60,13 @@ LEVEL_STAGES = ("sah_bin", "sah_choose", "sah_count", "sah_list", "sah_move")
 
 
 def buffer_sizes(capacity: int) -> dict[str, int]:
-    """Bytes of every buffer that the build owns. Lists and work records are there twice: a level
+    """Bytes of every buffer besides the tree's. Lists and work records are there twice: a level
     reads one of each and writes the other."""
     nodes, tiles = most_nodes(capacity), most_tiles(capacity)
     sizes = {
         "bins": 4 * NODE_BIN_WORDS * nodes,
         "splits": SPLIT.size * nodes,
         "heads": HEAD.size * capacity,
-        "children": 8 * max(capacity - 1, 1),
-        "bounds": 24 * max(capacity - 1, 1),
     }
     for parity in (0, 1):
         sizes[f"nodes_{parity}"] = NODE.size * (nodes + 1)
@@ -94,20 +93,15 @@ def make_parameters(level: int, levels: int, max_depth: int) -> NDArray[Any]:
     return record
 
 
-class GpuBinnedSah:
+class GpuBinnedSah(TreeBuilder):
     """Builds over up to `capacity` boxes. LimitError where a buffer would not fit one binding."""
 
     def __init__(
         self, device: Device, capacity: int, config: BinnedSahConfig | None = None
     ) -> None:
-        self.device = device
-        self.capacity = capacity
         self.config = config or BinnedSahConfig()
         self.levels = level_count(capacity, self.config.free_levels, self.config.max_depth)
-        sizes = buffer_sizes(capacity)
-        for name, size in sizes.items():
-            device.check_binding(f"sah/{name}", size)
-        self.buffers = {name: device.buffer(f"sah/{name}", size) for name, size in sizes.items()}
+        super().__init__(device, capacity, "sah", buffer_sizes(capacity))
         self._parameters = [
             device.upload(
                 "sah/parameters",
@@ -120,16 +114,12 @@ class GpuBinnedSah:
             name: Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
             for name, twin in TWINS.items()
         }
-        self._input: dict[str, Any] = {}
 
-    def phases(self, buffers: dict[str, Any]) -> dict[str, Callable[[Any], None]]:
-        """What a build of `buffers` (`state`, `boxes`) encodes, in order; each into a compute
-        pass that it is given."""
-        self._input = {name: buffers[name] for name in ("state", "boxes")}
+    def own_phases(self) -> dict[str, Callable[[Any], None]]:
         return {"start": self._start, "levels": self._all_levels, "sweep": self._sweep}
 
     def _named(self, level: int) -> dict[str, Any]:
-        named = level_names({**self.buffers, **self._input}, level)
+        named = level_names({**self.resources, **self.inputs}, level)
         named["parameters"] = self._parameters[level]
         return named
 
@@ -147,27 +137,6 @@ class GpuBinnedSah:
 
     def _sweep(self, scope: Any) -> None:
         self.stages["sah_sweep"].dispatch(scope, self._named(0), -(-self.capacity // SWEEP))
-
-    def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
-        """The whole build over `state` and `boxes` of `buffers`, within the pass `scope`."""
-        for encode_phase in self.phases(buffers).values():
-            encode_phase(scope)
-
-    @property
-    def tree_buffers(self) -> dict[str, Any]:
-        """The finished tree's buffers, for stages that go on from it."""
-        return {**self._input, **{name: self.buffers[name] for name in ("children", "bounds")}}
-
-    def read(self) -> Tree:
-        """Reads the last build back."""
-        kept = int(self.device.read(self._input["state"], np.uint32, count=1)[0])
-        nodes = max(kept - 1, 1)
-        children = self.device.read(self.buffers["children"], np.int32, count=2 * nodes)
-        bounds = self.device.read(self.buffers["bounds"], np.float32, count=6 * nodes)
-        return Tree(
-            np.asarray(children).reshape(-1, 2),
-            np.asarray(bounds).reshape(-1, 2, 3) if kept else empty_bounds(1),
-        )
 
 
 def build_by_twins(bounds: Bounds, config: BinnedSahConfig, capacity: int = 0) -> Tree:
@@ -201,10 +170,12 @@ def make_arrays(bounds: Bounds, capacity: int) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     for name, size in buffer_sizes(capacity).items():
         record = records.get(name.split("_")[0])
-        kind = {"children": np.int32, "bounds": np.float32}.get(name, np.uint32)
-        arrays[name] = np.zeros(size // record.size, record.dtype) if record else None
-        if record is None:
-            arrays[name] = np.zeros(size // 4, kind)
+        if record:
+            arrays[name] = np.zeros(size // record.size, record.dtype)
+        else:
+            arrays[name] = np.zeros(size // 4, np.uint32)
+    nodes = max(capacity - 1, 1)
+    arrays["children"], arrays["bounds"] = np.zeros(2 * nodes, np.int32), np.zeros(6 * nodes, "f4")
     arrays["state"] = np.array([len(bounds)], np.uint32)
     arrays["boxes"] = np.ascontiguousarray(bounds, np.float32).reshape(-1)
     return arrays

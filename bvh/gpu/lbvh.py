@@ -9,25 +9,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from bvh.builders.lbvh import LbvhConfig
 from bvh.gpu.build_records import (
     BUILD_PARAMETERS,
-    BUILD_STATE,
-    box_buffers,
     group_count,
     make_parameters,
-    write_boxes,
 )
 from bvh.gpu.hierarchy import hierarchy
 from bvh.gpu.range_bounds import box_pyramid, pyramid_dispatches, pyramid_sizes, range_bounds
 from bvh.gpu.sorted_boxes import SortedBoxes
+from bvh.gpu.tree_builder import TreeBuilder
 from bvh.gpu.tree_depth import tree_depth
-from bvh.tree import EMPTY, Bounds, Tree, empty_bounds
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
-from engine.gpu.stage import Stage, submit_pass
+from engine.gpu.stage import Stage
 
 TWINS: dict[str, Callable[..., None]] = {
     "hierarchy": hierarchy,
@@ -38,27 +33,21 @@ TWINS: dict[str, Callable[..., None]] = {
 MOST_PRIMITIVES = 1 << 30  # node indices are signed and a search doubles them
 
 
-class GpuLbvh:
+class GpuLbvh(TreeBuilder):
     """Builds over up to `capacity` boxes. LimitError where a buffer would not fit."""
 
     def __init__(self, device: Device, capacity: int, config: LbvhConfig | None = None) -> None:
         if capacity > MOST_PRIMITIVES:
             raise LimitError(f"{capacity:,} boxes, one build takes {MOST_PRIMITIVES:,}")
-        self.device = device
-        self.capacity = capacity
         self.config = config or LbvhConfig()
         nodes = max(capacity - 1, 1)
         sizes = {
-            "children": 8 * nodes,
             "ranges": 8 * nodes,
             "parents": 4 * nodes,
             "deepest": 8,
             "pyramid": 24 * sum(pyramid_sizes(capacity)),
-            "bounds": 24 * nodes,
         }
-        for name, size in sizes.items():
-            device.check_binding(f"lbvh/{name}", size)
-        self.resources = {name: device.buffer(f"lbvh/{name}", size) for name, size in sizes.items()}
+        super().__init__(device, capacity, "lbvh", sizes)
         config = self.config
         self.sorted = SortedBoxes(
             device, capacity, config.grid_bits, config.size_bits, config.max_depth
@@ -75,14 +64,11 @@ class GpuLbvh:
             name: Stage(device, f"lbvh/{name}", f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
             for name, twin in TWINS.items()
         }
-        self._inputs: dict[str, Any] = {}
-        self._own: dict[str, Any] | None = None
         self.set_count(capacity)
 
     def set_count(self, count: int) -> None:
-        """A bound on the boxes from now on; at most `capacity`, else ValueError."""
+        super().set_count(count)
         self.sorted.set_count(count)
-        self.count = count
         config = self.config
         records = [(b, first, 0) for b, (first, _) in self._pyramid()] + [(self._again, 0, 1)]
         for buffer, first, attempt in records:
@@ -100,12 +86,10 @@ class GpuLbvh:
         """Parameters, first level and its boxes of each dispatch of the pyramid."""
         return list(zip(self._pyramid_parameters, pyramid_dispatches(self.count), strict=False))
 
-    def phases(self, inputs: dict[str, Any]) -> dict[str, Callable[[Any], None]]:
-        """What a build over `inputs` (state and boxes) encodes, in order, each into a pass."""
-        self._inputs = {"state": inputs["state"], "boxes": inputs["boxes"]}
-        resources = {**self.resources, **self._inputs}
+    def own_phases(self) -> dict[str, Callable[[Any], None]]:
+        resources = {**self.resources, **self.inputs}
         return {
-            **self.sorted.phases(inputs),
+            **self.sorted.phases(self.inputs),
             "hierarchy": partial(self._encode_hierarchy, resources),
             "bounds": partial(self._encode_bounds, resources),
         }
@@ -124,36 +108,3 @@ class GpuLbvh:
             )
         nodes = max(self.count - 1, 1)
         self.stages["range_bounds"].dispatch(scope, resources, group_count(nodes))
-
-    def encode(self, scope: Any, inputs: dict[str, Any]) -> None:
-        """The whole build over `inputs` (state and boxes), within the pass `scope`."""
-        for encode_phase in self.phases(inputs).values():
-            encode_phase(scope)
-
-    @property
-    def tree_buffers(self) -> dict[str, Any]:
-        """The last build's buffers, for stages that go on from it."""
-        buffers = {name: self.resources[name] for name in ("children", "bounds")}
-        return {**self._inputs, **buffers}
-
-    def build_boxes(self, bounds: Bounds) -> Tree:
-        """Tree over finite boxes `[n, 2, 3]`, `bvh.builders.lbvh.build`'s; in a submission of its
-        own."""
-        self.set_count(len(bounds))
-        if self._own is None:
-            self._own = box_buffers(self.device, self.capacity)
-        write_boxes(self.device, self._own, bounds)
-        inputs = self._own
-        submit_pass(self.device, lambda scope: self.encode(scope, inputs), label="lbvh")
-        return self.read()
-
-    def read(self) -> Tree:
-        """Reads the last build back."""
-        state = self.device.read(self._inputs["state"], BUILD_STATE.dtype, count=1)[0]
-        kept = int(state["kept"])
-        if not kept:
-            return Tree(np.full((1, 2), EMPTY, np.int32), empty_bounds(1))
-        nodes = max(kept - 1, 1)
-        children = self.device.read(self.resources["children"], np.int32, count=2 * nodes)
-        bounds = self.device.read(self.resources["bounds"], np.float32, count=6 * nodes)
-        return Tree(np.asarray(children).reshape(-1, 2), np.asarray(bounds).reshape(-1, 2, 3))

@@ -24,7 +24,6 @@ from bvh.gpu.binned_sah_records import (
     ordered,
     value_of,
 )
-from bvh.gpu.build_records import box_buffers
 from bvh.sah import sah_cost
 from bvh.transforms.collapse import collapse_best
 from bvh.tree import EMPTY, Tree, check_tree, depth_first, fit_bounds, tree_levels
@@ -58,18 +57,6 @@ def _tower(count: int) -> np.ndarray:
     """Sizes and places grow geometrically: SAH peels boxes off one by one."""
     x = np.ldexp(1.0, np.linspace(-60, 60, count).astype(int)).astype(np.float32)
     return np.stack([np.stack([x, x, x], 1), np.stack([x, x, x], 1) * np.float32(1.5)], 1)
-
-
-def _gpu(device: Any, item: GpuBinnedSah, bounds: np.ndarray) -> Tree:
-    buffers = box_buffers(device, item.capacity)
-    device.write(buffers["state"], np.array([len(bounds)], np.uint32))
-    device.write(buffers["boxes"], np.ascontiguousarray(bounds, np.float32))
-    encoder = device.wgpu.create_command_encoder()
-    scope = encoder.begin_compute_pass()
-    item.encode(scope, buffers)
-    scope.end()
-    device.wgpu.queue.submit([encoder.finish()])
-    return item.read()
 
 
 def _same_tree(a: Tree, b: Tree) -> bool:
@@ -121,7 +108,7 @@ def test_stages_equal_their_twins(device: Any, builder: Any, rng: Any, count: in
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 128, 129, 1000, CAPACITY])
 def test_tree_is_that_of_the_twins(device: Any, builder: Any, rng: Any, count: int) -> None:
     bounds = _boxes(rng, count)
-    tree = _gpu(device, builder, bounds)
+    tree = builder.build_boxes(bounds)
     assert _same_tree(tree, build_by_twins(bounds, BinnedSahConfig(), CAPACITY))
     assert check_tree(tree, bounds) == []
     if count:
@@ -162,7 +149,7 @@ def test_awkward_boxes(device: Any, builder: Any, rng: Any, kind: str) -> None:
         bounds = (bounds / np.abs(bounds).max() * np.float32(3.3e38)).astype(np.float32)
     elif kind == "zeros":
         bounds = np.where(rng.random((3000, 2, 3)) < 0.5, 0.0, -0.0).astype(np.float32)
-    tree = _gpu(device, builder, bounds)
+    tree = builder.build_boxes(bounds)
     assert check_tree(tree, bounds) == []
     assert len(tree_levels(tree.children)) <= 48
     assert _same_tree(tree, build_by_twins(bounds, BinnedSahConfig(), CAPACITY))
@@ -235,9 +222,9 @@ def test_ordered_codes_sort_as_numbers(rng: Any) -> None:
 
 def test_same_input_same_bytes(device: Any, builder: Any, rng: Any) -> None:
     bounds = _boxes(rng, 4000)
-    first = _gpu(device, builder, bounds)
-    _gpu(device, builder, _boxes(rng, 5500))
-    assert _same_tree(first, _gpu(device, builder, bounds))
+    first = builder.build_boxes(bounds)
+    builder.build_boxes(_boxes(rng, 5500))
+    assert _same_tree(first, builder.build_boxes(bounds))
 
 
 def test_refuses_what_no_binding_holds(device: Any) -> None:

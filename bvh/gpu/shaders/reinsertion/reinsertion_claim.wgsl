@@ -3,7 +3,7 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.reinsertion_records
 #import "bvh/gpu/shaders/box.wgsl"
-#import "bvh/gpu/shaders/reinsertion/nodes.wgsl"
+#import "bvh/gpu/shaders/reinsertion/touched.wgsl"
 
 override BY_NODE: bool; // among moves of equal gain, after those of less are out
 
@@ -14,24 +14,6 @@ override BY_NODE: bool; // among moves of equal gain, after those of less are ou
 @group(0) @binding(4) var<storage, read> children: array<vec2i>;
 @group(0) @binding(5) var<storage, read> parents: array<i32>;
 @group(0) @binding(6) var<storage, read_write> locks: array<atomic<u32>>; // gain, node
-
-struct Touched {
-    nodes: array<u32, 6>, // places of the nodes whose links a move changes
-}
-
-fn touched(node: i32, target_node: i32) -> Touched {
-    let nodes = parameters.nodes;
-    let above = parents[place(node, nodes)];
-    let sibling = sibling_of(children[above], node);
-    return Touched(array<u32, 6>(
-        place(node, nodes),
-        u32(above),
-        u32(parents[above]),
-        place(sibling, nodes),
-        place(target_node, nodes),
-        u32(parents[place(target_node, nodes)]),
-    ));
-}
 
 @compute @workgroup_size(256)
 fn main(

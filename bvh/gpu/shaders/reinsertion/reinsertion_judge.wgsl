@@ -3,7 +3,7 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.reinsertion_records
 #import "bvh/gpu/shaders/box.wgsl"
-#import "bvh/gpu/shaders/reinsertion/nodes.wgsl"
+#import "bvh/gpu/shaders/reinsertion/touched.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: ReinsertionParameters;
 @group(0) @binding(1) var<storage, read> tally: array<u32>;
@@ -13,24 +13,6 @@
 @group(0) @binding(5) var<storage, read> locks: array<vec2u>;
 @group(0) @binding(6) var<storage, read_write> moves: array<vec2u>;
 @group(0) @binding(7) var<storage, read_write> moving: array<u32>;
-
-struct Touched {
-    nodes: array<u32, 6>, // places of the nodes whose links a move changes
-}
-
-fn touched(node: i32, target_node: i32) -> Touched {
-    let nodes = parameters.nodes;
-    let above = parents[place(node, nodes)];
-    let sibling = sibling_of(children[above], node);
-    return Touched(array<u32, 6>(
-        place(node, nodes),
-        u32(above),
-        u32(parents[above]),
-        place(sibling, nodes),
-        place(target_node, nodes),
-        u32(parents[place(target_node, nodes)]),
-    ));
-}
 
 @compute @workgroup_size(256)
 fn main(
