@@ -22,10 +22,13 @@ def test_capacities_are_few_and_not_much_larger() -> None:
 
 @pytest.mark.parametrize("builder", [b.name for b in BUILDERS if b.gpu])
 def test_both_places_give_the_same_bytes(device: Any, rng: Any, builder: str) -> None:
-    """Past 1024 triangles the capacity is not the count; sizes that differ this much make a tree
-    that is as deep as SAH may get with it."""
-    count = 1100
-    triangles = (1 + 0.1 * rng.random((count, 3, 3))) * 1.02 ** np.arange(count)[:, None, None]
+    """Past 1024 triangles the capacity is not the count. Each of the first 18 is 32 times as large
+    as the one before, so that SAH takes them off one by one and meets its last level."""
+    count, steps = 1100, 18
+    scale = 32.0 ** (np.minimum(np.arange(count), steps) - 10)[:, None, None]
+    far = (np.arange(count) < steps)[:, None, None]
+    triangles = rng.random((count, 1, 3)) * 0.2 + 0.8 * far + 0.02 * rng.normal(size=(count, 3, 3))
+    triangles = triangles * np.where(far, scale, scale.min())
     ids = np.arange(count, dtype=np.uint32)
     given = (triangles.astype(np.float32), 0 * ids, ids, np.ones(1, np.bool_))
     options = BuildOptions(builder=builder, reinsertion=1, pairing="near")
