@@ -1,4 +1,5 @@
-"""Binary trees of every shape and numbering, for stages that take any builder's tree."""
+"""Binary trees of every shape and numbering, for stages that take any builder's tree; stages
+against their twins."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from bvh.gpu.build_records import BUILD_STATE
 from bvh.tree import EMPTY, MAX_DEPTH, Tree, empty_bounds, fit_bounds
+from engine.gpu.stage import Stage
 
 SHAPES = ("even", "random", "skewed", "chain")
 
@@ -60,6 +62,34 @@ def tree_arrays(tree: Tree, count: int) -> dict[str, Any]:
         "children": np.ascontiguousarray(tree.children).reshape(-1),
         "bounds": np.ascontiguousarray(bounds, np.float32).reshape(-1),
     }
+
+
+def run_both(
+    stage: Stage, arrays: dict[str, Any], groups: int, outputs: str = "", *, by_value: bool = False
+) -> None:
+    """Runs stage and twin over the same arrays. Of `outputs` (names, by default whatever can be
+    written) every field is equal, bit for bit or, `by_value`, with no sign of zero; the twin's
+    results go on in `arrays`."""
+    buffers = {}
+    for b in stage.bindings:
+        usage = "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST"
+        buffers[b.name] = stage.device.upload(b.name, arrays[b.name], usage)
+    stage.run(buffers, groups)
+    stage.run_cpu(arrays)
+    writable = [b.name for b in stage.bindings if "read_write" in b.space]
+    for name in outputs.split() or writable:
+        expected = np.ascontiguousarray(arrays[name])
+        got = stage.device.read(buffers[name], expected.dtype, count=len(expected))
+        for field in expected.dtype.names or [...]:
+            pair = got[field], expected[field]
+            same = pair[0].tobytes() == pair[1].tobytes() or (by_value and np.array_equal(*pair))
+            assert same, f"{stage.name}: {name} {field}"
+
+
+@pytest.fixture(scope="session")
+def same_as_twin() -> Callable[..., None]:
+    """`run_both`."""
+    return run_both
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,6 @@ from bvh.sah import sah_cost
 from bvh.transforms.collapse import collapse_best
 from bvh.tree import EMPTY, Tree, check_tree, depth_first, fit_bounds, tree_levels
 from engine.gpu.errors import LimitError
-from engine.gpu.stage import Stage
 
 CAPACITY = 6000
 
@@ -65,25 +64,8 @@ def _same_tree(a: Tree, b: Tree) -> bool:
     )
 
 
-def _same(device: Any, stage: Stage, named: dict[str, Any], groups: int) -> None:
-    """Runs stage and twin over the same input; whatever can be written is equal bit for bit, and
-    the twin's results go on."""
-    buffers = {}
-    for b in stage.bindings:
-        usage = "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST"
-        buffers[b.name] = device.upload(b.name, named[b.name], usage)
-    stage.run(buffers, groups)
-    run_twin(stage.name, named)
-    for b in stage.bindings:
-        if "read_write" not in b.space:
-            continue
-        expected = np.ascontiguousarray(named[b.name]).view(np.uint32)
-        got = device.read(buffers[b.name], np.uint32, count=expected.size)
-        assert np.array_equal(got, expected.reshape(-1)), f"{stage.name}: {b.name}"
-
-
 @pytest.mark.parametrize("count", [0, 1, 2, SWEEP, SWEEP + 1, 257, 3001])
-def test_stages_equal_their_twins(device: Any, builder: Any, rng: Any, count: int) -> None:
+def test_stages_equal_their_twins(builder: Any, rng: Any, count: int, same_as_twin: Any) -> None:
     """Level by level; three groups where the stage strides, so that each takes several turns."""
     config = BinnedSahConfig(free_levels=2)
     arrays = make_arrays(_boxes(rng, count), max(count, 1))
@@ -92,21 +74,21 @@ def test_stages_equal_their_twins(device: Any, builder: Any, rng: Any, count: in
     levels = level_count(count, config.free_levels, config.max_depth)
     named = level_names(arrays, 0)
     named["parameters"] = make_parameters(0, levels, config.max_depth)
-    _same(device, builder.stages["sah_clear"], named, 3)
-    _same(device, builder.stages["sah_start"], named, 3)
+    same_as_twin(builder.stages["sah_clear"], named, 3)
+    same_as_twin(builder.stages["sah_start"], named, 3)
     for level in range(levels):
         named = level_names(arrays, level)
         named["parameters"] = make_parameters(level, levels, config.max_depth)
         for name in LEVEL_STAGES:
-            _same(device, builder.stages[name], named, 1 if name == "sah_list" else 3)
+            same_as_twin(builder.stages[name], named, 1 if name == "sah_list" else 3)
     named = level_names(arrays, 0)
     named["parameters"] = make_parameters(0, levels, config.max_depth)
-    _same(device, builder.stages["sah_sweep"], named, 1 + count // SWEEP)
+    same_as_twin(builder.stages["sah_sweep"], named, 1 + count // SWEEP)
     assert levels == 0 or named["nodes"]["first"][0] == 0
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 128, 129, 1000, CAPACITY])
-def test_tree_is_that_of_the_twins(device: Any, builder: Any, rng: Any, count: int) -> None:
+def test_tree_is_that_of_the_twins(builder: Any, rng: Any, count: int) -> None:
     bounds = _boxes(rng, count)
     tree = builder.build_boxes(bounds)
     assert _same_tree(tree, build_by_twins(bounds, BinnedSahConfig(), CAPACITY))
@@ -131,7 +113,7 @@ def test_as_cheap_as_the_build_on_the_cpu(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["equal", "plane", "strip", "tower", "nested", "huge", "zeros"])
-def test_awkward_boxes(device: Any, builder: Any, rng: Any, kind: str) -> None:
+def test_awkward_boxes(builder: Any, rng: Any, kind: str) -> None:
     """Each ends in a sound tree within the depth, equal to the twins'."""
     bounds = _boxes(rng, 3000)
     if kind == "equal":
@@ -220,7 +202,7 @@ def test_ordered_codes_sort_as_numbers(rng: Any) -> None:
     assert most_below(47, 48) == 2 and most_below(48, 48) == 1
 
 
-def test_same_input_same_bytes(device: Any, builder: Any, rng: Any) -> None:
+def test_same_input_same_bytes(builder: Any, rng: Any) -> None:
     bounds = _boxes(rng, 4000)
     first = builder.build_boxes(bounds)
     builder.build_boxes(_boxes(rng, 5500))

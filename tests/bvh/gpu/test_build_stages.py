@@ -60,50 +60,34 @@ def _arrays(
     }
 
 
-def _same(device: Any, stage: Stage, arrays: Any, groups: int, outputs: str) -> None:
-    """Runs both over the same input; the results are equal and the twin's go on."""
-    buffers = {
-        b.name: device.upload(
-            b.name,
-            arrays[b.name],
-            "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST",
-        )
-        for b in stage.bindings
-    }
-    stage.run(buffers, groups)
-    stage.run_cpu(arrays)
-    for name in outputs.split():
-        expected = arrays[name]
-        got = device.read(buffers[name], expected.dtype, count=len(expected))
-        for field in expected.dtype.names or [None]:
-            pair = (got, expected) if field is None else (got[field], expected[field])
-            assert np.array_equal(*pair), f"{stage.name}: {name} {field or ''}"
-
-
 @pytest.mark.parametrize("code", CODES, ids=str)
 @pytest.mark.parametrize("count", COUNTS)
 def test_stages_equal_their_twins(
-    device: Any, stages: Any, rng: Any, count: int, code: tuple[int, int]
+    stages: Any, rng: Any, count: int, code: tuple[int, int], same_as_twin: Any
 ) -> None:
     arrays = _arrays(rng, count, code, kept=count - count // 5)
     count -= count // 5
     groups = group_count(len(arrays["payload"]))
-    _same(device, stages["scene_box"], arrays, tile_count(len(arrays["payload"])), "partials")
-    _same(device, stages["grid"], arrays, 1, "state sort_count")
+    same_as_twin(
+        stages["scene_box"], arrays, tile_count(len(arrays["payload"])), "partials", by_value=True
+    )
+    same_as_twin(stages["grid"], arrays, 1, "state sort_count", by_value=True)
     assert arrays["sort_count"][0] == count
-    _same(device, stages["morton"], arrays, groups, "keys payload")
+    same_as_twin(stages["morton"], arrays, groups, "keys payload")
     words = int(arrays["parameters"]["key_words"][0])
     keys = arrays["keys"].reshape(-1, words)[:count]
     keys, arrays["payload"][:count] = radix_sort(
         keys if words == 2 else keys[:, 0], arrays["payload"][:count]
     )
     arrays["keys"][: words * count] = np.ascontiguousarray(keys).reshape(-1)
-    _same(device, stages["hierarchy"], arrays, groups, "children ranges parents deepest")
-    _same(device, stages["tree_depth"], arrays, groups, "deepest")
+    same_as_twin(
+        stages["hierarchy"], arrays, groups, "children ranges parents deepest", by_value=True
+    )
+    same_as_twin(stages["tree_depth"], arrays, groups, "deepest")
     for first, items in pyramid_dispatches(len(arrays["payload"])):
         arrays["parameters"]["level"] = first
-        _same(device, stages["box_pyramid"], arrays, group_count(items), "pyramid")
-    _same(device, stages["range_bounds"], arrays, groups, "bounds")
+        same_as_twin(stages["box_pyramid"], arrays, group_count(items), "pyramid", by_value=True)
+    same_as_twin(stages["range_bounds"], arrays, groups, "bounds", by_value=True)
 
 
 def _hierarchy(stages: Any, rng: np.random.Generator, max_depth: int, attempts: int) -> Any:
@@ -133,22 +117,22 @@ def test_parents_and_depth(stages: Any, rng: Any) -> None:
 
 @pytest.mark.parametrize("max_depth", [12, 14, 48])
 def test_second_attempts_equal_their_twins(
-    device: Any, stages: Any, rng: Any, max_depth: int
+    stages: Any, rng: Any, max_depth: int, same_as_twin: Any
 ) -> None:
     """Only where the first tree was too deep do the stages write anything."""
     arrays = _hierarchy(stages, rng, max_depth, 1)
     first = arrays["children"].copy()
     arrays["parameters"]["attempt"] = 1
     groups = group_count(3000)
-    _same(device, stages["hierarchy"], arrays, groups, "children ranges parents")
-    _same(device, stages["tree_depth"], arrays, groups, "deepest")
+    same_as_twin(stages["hierarchy"], arrays, groups, "children ranges parents")
+    same_as_twin(stages["tree_depth"], arrays, groups, "deepest")
     again = max_depth < 48
     assert (arrays["children"] == first).all() != again
     assert len(tree_levels(arrays["children"].reshape(-1, 2))) <= max_depth
     assert (arrays["deepest"][1] > 0) == again
 
 
-def test_codes_follow_the_grid(device: Any, stages: Any) -> None:
+def test_codes_follow_the_grid(stages: Any, same_as_twin: Any) -> None:
     """Corners of a cube, by hand: x is the highest bit; the grid ends at the last centroid."""
     corners = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], np.float32)
     arrays = _arrays(np.random.default_rng(1), 8, (10, 0))
@@ -158,31 +142,31 @@ def test_codes_follow_the_grid(device: Any, stages: Any) -> None:
         ("grid", 1, "state sort_count"),
         ("morton", 1, "keys payload"),
     ):
-        _same(device, stages[name], arrays, groups, outputs)
+        same_as_twin(stages[name], arrays, groups, outputs, by_value=True)
     assert (arrays["keys"] >> 27 == np.arange(8)).all()
 
 
-def test_size_bits_part_large_boxes(device: Any, stages: Any, rng: Any) -> None:
+def test_size_bits_part_large_boxes(stages: Any, rng: Any, same_as_twin: Any) -> None:
     """Bit 27 of a 31-bit code, behind the first triple: whether the box is as large as half of
     the grid."""
     low = rng.random((64, 3)).astype(np.float32)
     arrays = _arrays(rng, 64, (9, 4))
     size = np.where(np.arange(64) % 2, 0.9, 1e-3)[:, None].astype(np.float32)
     arrays["boxes"] = np.stack([low - size / 2, low + size / 2], axis=1).reshape(-1)
-    _same(device, stages["scene_box"], arrays, 1, "partials")
-    _same(device, stages["grid"], arrays, 1, "state sort_count")
-    _same(device, stages["morton"], arrays, 1, "keys payload")
+    same_as_twin(stages["scene_box"], arrays, 1, "partials", by_value=True)
+    same_as_twin(stages["grid"], arrays, 1, "state sort_count", by_value=True)
+    same_as_twin(stages["morton"], arrays, 1, "keys payload")
     assert (arrays["keys"] >> 27 & 1 == np.arange(64) % 2).all()
     assert (arrays["keys"] >> 31 == 0).all()
 
 
-def test_an_empty_scene_has_an_empty_box(device: Any, stages: Any) -> None:
+def test_an_empty_scene_has_an_empty_box(stages: Any, same_as_twin: Any) -> None:
     """Nothing kept of 300 triangles: no code is made, whatever lies in `boxes`."""
     arrays = _arrays(np.random.default_rng(1), 300, (18, 8), kept=0)
     arrays["keys"][:] = 7
-    _same(device, stages["scene_box"], arrays, 1, "partials")
-    _same(device, stages["grid"], arrays, 1, "state sort_count")
-    _same(device, stages["morton"], arrays, 2, "keys")
+    same_as_twin(stages["scene_box"], arrays, 1, "partials", by_value=True)
+    same_as_twin(stages["grid"], arrays, 1, "state sort_count", by_value=True)
+    same_as_twin(stages["morton"], arrays, 2, "keys")
     state = arrays["state"][0]
     assert state["kept"] == 0 and (state["low"] == LARGEST).all() and state["scale"] == 0
     assert (arrays["keys"] == 7).all()

@@ -142,7 +142,7 @@ def test_bytes_are_the_hosts(
 
 
 @pytest.mark.parametrize("nodes", ["fp32", "auto"])
-def test_stages_equal_their_twins(device: Any, encoders: Any, rng: Any, nodes: str) -> None:
+def test_stages_equal_their_twins(encoders: Any, rng: Any, nodes: str, same_as_twin: Any) -> None:
     """Each fed the twins' results before it, at an offset in a larger buffer."""
     arrays, _ = _scene(rng, _triangles(rng, 3001), 2, base=12)
     arrays |= {
@@ -161,20 +161,7 @@ def test_stages_equal_their_twins(device: Any, encoders: Any, rng: Any, nodes: s
         for binding in stage.bindings:
             if binding.type == "array<vec2u>" and binding.name in ("bounds", "boxes"):
                 arrays[binding.name] = arrays[binding.name].view(np.uint32)
-        buffers = {
-            b.name: device.upload(
-                b.name,
-                arrays[b.name],
-                "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST",
-            )
-            for b in stage.bindings
-        }
-        stage.run(buffers, groups)
-        stage.run_cpu(arrays)
-        for output in outputs.split():
-            expected = arrays[output]
-            got = device.read(buffers[output], expected.dtype, count=len(expected))
-            assert got.tobytes() == expected.tobytes(), f"{name}: {output}"
+        same_as_twin(stage, arrays, groups, outputs)
 
     same("choose_formats", groups, "node_units node_count")
     arrays["unit_total"][0] = arrays["node_units"].sum()

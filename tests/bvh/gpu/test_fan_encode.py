@@ -66,7 +66,7 @@ def test_bytes_are_the_twins(builders: Any, rng: Any, count: int, nodes: str) ->
         np.testing.assert_allclose(found.u, wanted.u, atol=1e-5)
 
 
-def test_the_table_stages_equal_their_twins(device: Any, rng: Any) -> None:
+def test_the_table_stages_equal_their_twins(device: Any, rng: Any, same_as_twin: Any) -> None:
     """At an offset in a larger buffer, with fewer groups than leaves need."""
     triangles, geometry, primitive, opaque = mesh(rng, 2999)
     ids = triangle_ids(geometry, primitive, opaque)
@@ -92,25 +92,9 @@ def test_the_table_stages_equal_their_twins(device: Any, rng: Any) -> None:
     stages = GpuFanEncode(device, CAPACITY, "fp16").stages
     assert set(stages) == set(TWINS)
 
-    def same(name: str, outputs: str) -> None:
-        buffers = {
-            b.name: device.upload(
-                b.name,
-                arrays[b.name],
-                "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST",
-            )
-            for b in stages[name].bindings
-        }
-        stages[name].run(buffers, 2)
-        stages[name].run_cpu(arrays)
-        for output in outputs.split():
-            expected = arrays[output]
-            got = device.read(buffers[output], expected.dtype, count=len(expected))
-            assert got.tobytes() == expected.tobytes(), f"{name}: {output}"
-
-    same("mark_fans", "fan_rows leaf_count")
+    same_as_twin(stages["mark_fans"], arrays, 2, "fan_rows leaf_count")
     summary["fans"] = arrays["fan_rows"].sum()
     assert summary["fans"][0] > 500
     arrays["fan_rows"] = np.cumsum(arrays["fan_rows"], dtype=np.uint32) - arrays["fan_rows"]
-    same("write_fans", "words")
-    same("write_fan_groups", "words parent_links")
+    same_as_twin(stages["write_fans"], arrays, 2, "words")
+    same_as_twin(stages["write_fan_groups"], arrays, 2, "words parent_links")

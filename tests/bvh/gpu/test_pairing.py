@@ -63,24 +63,6 @@ def _run(device: Any, pairing: GpuPairing, triangles: np.ndarray, ids: np.ndarra
     return state, blocks, boxes.reshape(-1, 2, 3)
 
 
-def _same(device: Any, stage: Any, arrays: Any, groups: int, outputs: str) -> None:
-    """Runs both over the same input; the results are equal and the twin's go on."""
-    buffers = {
-        b.name: device.upload(
-            b.name,
-            arrays[b.name],
-            "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST",
-        )
-        for b in stage.bindings
-    }
-    stage.run(buffers, groups)
-    stage.run_cpu(arrays)
-    for name in outputs.split():
-        expected = arrays[name]
-        got = device.read(buffers[name], expected.dtype, count=len(expected))
-        assert got.tobytes() == expected.tobytes(), f"{stage.name}: {name}"
-
-
 def _arrays(triangles: np.ndarray, leaf: int = 2) -> dict[str, np.ndarray]:
     count = len(triangles)
     return {
@@ -102,26 +84,26 @@ def _arrays(triangles: np.ndarray, leaf: int = 2) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("leaf", [1, 2])
 @pytest.mark.parametrize("count", COUNTS)
 def test_stages_equal_their_twins(
-    device: Any, pairing: GpuPairing, rng: Any, count: int, leaf: int
+    pairing: GpuPairing, rng: Any, count: int, leaf: int, same_as_twin: Any
 ) -> None:
     arrays = _arrays(_grid(rng, count), leaf)
     groups = max(1, group_count(count))
     stages = pairing.stages
-    _same(device, stages["triangle_setup"], arrays, groups, "triangle_boxes state")
+    same_as_twin(stages["triangle_setup"], arrays, groups, "triangle_boxes state")
     assert not arrays["state"].view(np.uint32).any()
     arrays["triangles"] = arrays["triangles"].view(np.uint32)
-    _same(device, stages["pair_near"], arrays, groups, "mates starts")
+    same_as_twin(stages["pair_near"], arrays, groups, "mates starts")
     for number in range(PASSES if leaf > 1 else 0):
         arrays["parameters"] = pair_parameters(count, leaf, count, number)
-        _same(device, stages["clear_edges"], arrays, 2, "edge_table")
-        _same(device, stages["insert_edges"], arrays, 2, "edge_table choices")
+        same_as_twin(stages["clear_edges"], arrays, 2, "edge_table")
+        same_as_twin(stages["insert_edges"], arrays, 2, "edge_table choices")
         for _ in range(ROUNDS):
-            _same(device, stages["choose_far"], arrays, 2, "choices")
-            _same(device, stages["settle_far"], arrays, 2, "mates starts")
+            same_as_twin(stages["choose_far"], arrays, 2, "choices")
+            same_as_twin(stages["settle_far"], arrays, 2, "mates starts")
     arrays["block_total"][0] = arrays["starts"].sum()
     arrays["starts"] = np.cumsum(arrays["starts"], dtype=np.uint32) - arrays["starts"]
     arrays["state"] = arrays["state"].view(np.uint32)
-    _same(device, stages["make_blocks"], arrays, groups, "blocks boxes state")
+    same_as_twin(stages["make_blocks"], arrays, groups, "blocks boxes state")
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -161,28 +161,14 @@ def _arrays(rng: np.random.Generator, sizes: Any) -> dict[str, np.ndarray]:
     ids=lambda sizes: f"{len(sizes)}x{sizes[0]}",
 )
 def test_rounds_equal_their_twin(
-    builders: Any, device: Any, rng: Any, sizes: Any, forced: bool
+    builders: Any, rng: Any, sizes: Any, forced: bool, same_as_twin: Any
 ) -> None:
     """Any sizes of chunks, any heights, fewer workgroups than chunks."""
-    for radius, item in builders.items():
+    for item in builders.values():
         arrays = _arrays(rng, sizes)
         arrays["parameters"] = make_parameters(forced)
-        buffers = {
-            b.name: device.upload(
-                b.name,
-                arrays[b.name],
-                "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST",
-            )
-            for b in item.rounds.bindings
-        }
-        item.rounds.run(buffers, 3)
-        item.rounds.run_cpu(arrays)
-        for name in ("next_counts", "next_clusters", "children", "bounds", "zero_parent"):
-            expected = arrays[name]
-            got = device.read(buffers[name], expected.dtype, count=len(expected))
-            for field in expected.dtype.names or [None]:
-                pair = (got, expected) if field is None else (got[field], expected[field])
-                assert np.array_equal(*pair), f"radius {radius}: {name} {field or ''}"
+        outputs = "next_counts next_clusters children bounds zero_parent"
+        same_as_twin(item.rounds, arrays, 3, outputs, by_value=True)
 
 
 def test_forced_dispatches_always_suffice(rng: Any) -> None:

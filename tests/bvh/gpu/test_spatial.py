@@ -34,7 +34,7 @@ from bvh.tlas import BvhInstance
 from bvh.triangles import triangle_bounds
 from bvh.validate import validate
 from engine.gpu.errors import LimitError, UserError
-from engine.gpu.stage import Stage, submit_pass
+from engine.gpu.stage import submit_pass
 
 CAPACITY = 3000
 CONFIG = SpatialConfig()
@@ -56,27 +56,10 @@ def _corners(triangles: np.ndarray) -> np.ndarray:
     return triangles[:, [0, 1, 2, 2, 2]]
 
 
-def _same(device: Any, stage: Stage, named: dict[str, Any], groups: int) -> None:
-    """Runs stage and twin over the same input; whatever can be written is equal bit for bit, and
-    the twin's results go on."""
-    buffers = {}
-    for b in stage.bindings:
-        usage = "UNIFORM|COPY_DST" if b.space == "uniform" else "STORAGE|COPY_SRC|COPY_DST"
-        buffers[b.name] = device.upload(b.name, named[b.name], usage)
-    stage.run(buffers, groups)
-    stage.run_cpu(named)
-    for b in stage.bindings:
-        if "read_write" not in b.space:
-            continue
-        expected = np.ascontiguousarray(named[b.name]).view(np.uint32).reshape(-1)
-        got = device.read(buffers[b.name], np.uint32, count=expected.size)
-        assert np.array_equal(got, expected), f"{stage.name}: {b.name}"
-
-
 @pytest.mark.parametrize("count", [0, 1, 64, 65, 300, 2 * TILE + 7])
 @pytest.mark.parametrize("budget", [0.02, 0.3])
 def test_stages_equal_their_twins(
-    device: Any, splits: Any, rng: Any, count: int, budget: float
+    splits: Any, rng: Any, count: int, budget: float, same_as_twin: Any
 ) -> None:
     """Level by level; three groups where the stage strides, so that each takes several turns."""
     triangles = _triangles(rng, count)
@@ -90,10 +73,10 @@ def test_stages_equal_their_twins(
         named["parameters"] = make_parameters(level, share)
         first = ("spatial_clear", "spatial_start") if level == 0 else ()
         for name in (*first, *LEVEL_STAGES):
-            _same(device, splits.stages[name], named, 1 if name == "spatial_list" else 3)
+            same_as_twin(splits.stages[name], named, 1 if name == "spatial_list" else 3)
     named = level_names(arrays, levels)
     named["parameters"] = make_parameters(0, share)
-    _same(device, splits.stages["spatial_finish"], named, 3)
+    same_as_twin(splits.stages["spatial_finish"], named, 3)
     assert count <= arrays["new_state"][0] <= most_references(count, share)
 
 
@@ -203,7 +186,7 @@ def test_reciprocal_is_close(rng: Any) -> None:
     assert (np.abs(reciprocal(value) * value.astype(np.float64) - 1) < 2.0**-21).all()
 
 
-def test_corners_of_pairs(device: Any, splits: Any, rng: Any) -> None:
+def test_corners_of_pairs(splits: Any, rng: Any, same_as_twin: Any) -> None:
     triangles = _triangles(rng, 300)
     first, second = np.arange(0, 300, 2), np.arange(1, 300, 2)
     blocks = np.empty((150, 2), np.uint32)
@@ -216,7 +199,7 @@ def test_corners_of_pairs(device: Any, splits: Any, rng: Any) -> None:
         "triangles": triangles.reshape(-1),
         "corners": np.full(150 * CORNER_WORDS, 7, np.float32),
     }
-    _same(device, splits.stages["spatial_corners"], named, 2)
+    same_as_twin(splits.stages["spatial_corners"], named, 2)
     corners = named["corners"].reshape(-1, CORNER_WORDS)[:, :15].reshape(-1, 5, 3)
     alone = np.flatnonzero(blocks[:, 1] == NONE)
     assert np.array_equal(
