@@ -65,7 +65,8 @@ RADIUS = 8
 # Codes of one word, which sort in half the time.
 GRID_BITS, SIZE_BITS = 9, 4
 
-# Workgroups of the encoder a segment: a lane for each of its nodes and leaves.
+# Workgroups of the encoder a segment: a lane for each of its nodes and leaves, where they run at
+# once.
 ENCODER_PARTS = 4
 
 TWINS: dict[str, Callable[..., None]] = {
@@ -101,6 +102,7 @@ class GpuTlas:
             raise LimitError(f"{capacity:,} instances, one TLAS takes {MOST_INSTANCES:,}")
         self.device, self.capacity, self.radius = device, capacity, radius
         self.blas_count = blas_count
+        self.encoder_parts = 2 if device.info.is_cpu else ENCODER_PARTS
         segments = max(1, -(-capacity // SEGMENT))
         self.reserved_bytes = tlas_bytes(capacity)
         sizes = {
@@ -165,7 +167,7 @@ class GpuTlas:
             radius=self.radius,
             kind=KIND_TLAS,
             leaf_units=2,
-            parts=ENCODER_PARTS,
+            parts=self.encoder_parts,
             align_units=1,
         )
         segments = make_cluster_parameters(
@@ -235,7 +237,7 @@ class GpuTlas:
 
     def _encode_bytes(self, resources: dict[str, Any], scope: Any) -> None:
         mine = {**resources, "parameters": self._top_parameters}
-        groups = ENCODER_PARTS * (self.segments + int(self.segments > 1))
+        groups = self.encoder_parts * (self.segments + int(self.segments > 1))
         self.stages["cluster_encode"].dispatch(scope, mine, groups)
 
     def read(self, words: Any) -> TlasReport:

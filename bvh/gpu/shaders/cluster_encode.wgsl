@@ -141,75 +141,101 @@ fn slot_of(child: i32, root: u32) -> Slot {
     return Slot(child, nodes[child].units.x, nodes[child].leaves, kind, box_of(child));
 }
 
+// Slot `k` of the node at word `at`, whose own pointer is `own`; `unit` is where its subtree goes.
+fn write_slot(at: u32, k: u32, own: u32, slot: Slot, unit: u32, rank: u32, c: Container) {
+    let child = slot.child;
+    let box = slot.box;
+    var pointer = INVALID_POINTER;
+    if (child >= 0) {
+        pointer = unit << 3u | slot.kind;
+        parents[c.base + unit] = own;
+    } else if (child != EMPTY_CHILD) {
+        let leaf_at = c.leaf_unit + parameters.leaf_units * rank;
+        pointer = leaf_at << 3u | slot.kind;
+        parents[c.base + leaf_at] = own;
+    }
+    words[at + k] = pointer;
+    if ((own & 7u) == NODE_BOX_FP32) {
+        let to = at + BOX_BOUNDS_WORD + BOX_FP32_CHILD_WORDS * k;
+        var low = bitcast<vec3u>(box.low);
+        var high = bitcast<vec3u>(box.high);
+        if (child == EMPTY_CHILD) {
+            low = vec3u(EMPTY_BOUND_FP32);
+            high = vec3u(EMPTY_BOUND_FP32);
+        }
+        words[to] = low.x;
+        words[to + 1u] = low.y;
+        words[to + 2u] = low.z;
+        words[to + 3u] = high.x;
+        words[to + 4u] = high.y;
+        words[to + 5u] = high.z;
+        words[at + BOX_FP32_TAIL_WORD + k] = 0u;
+    } else {
+        let to = at + BOX_BOUNDS_WORD + BOX_FP16_CHILD_WORDS * k;
+        var packed = vec3u(EMPTY_BOUND_FP16);
+        if (child != EMPTY_CHILD) {
+            packed = vec3u(half_down(box.low.x) | half_down(box.low.y) << 16u,
+                half_down(box.low.z) | half_up(box.high.x) << 16u,
+                half_up(box.high.y) | half_up(box.high.z) << 16u);
+        }
+        words[to] = packed.x;
+        words[to + 1u] = packed.y;
+        words[to + 2u] = packed.z;
+    }
+}
+
 fn write_node(node: u32, place: Place, c: Container) {
     let size = node_size(node, c.root);
     let own = place.unit << 3u | select(NODE_BOX_FP32, NODE_BOX_FP16, size == 1u);
     let children = slots_of(nodes[node].left, nodes[node].right, nodes[node].shares);
     // Everything is read before the first word is written, so that reads do not wait for each other.
-    var slots: array<Slot, 4>;
-    for (var k = 0u; k < 4u; k += 1u) { slots[k] = slot_of(children[k], c.root); }
+    let a = slot_of(children.x, c.root);
+    let b = slot_of(children.y, c.root);
+    let d = slot_of(children.z, c.root);
+    let e = slot_of(children.w, c.root);
     let at = UNIT_WORDS * (c.base + place.unit);
     var unit = place.unit + size;
     var rank = place.leaf;
-    for (var k = 0u; k < 4u; k += 1u) {
-        let child = slots[k].child;
-        let box = slots[k].box;
-        var pointer = INVALID_POINTER;
-        if (child >= 0) {
-            pointer = unit << 3u | slots[k].kind;
-            parents[c.base + unit] = own;
-            unit += slots[k].units;
-        } else if (child != EMPTY_CHILD) {
-            let leaf_at = c.leaf_unit + parameters.leaf_units * rank;
-            pointer = leaf_at << 3u | slots[k].kind;
-            parents[c.base + leaf_at] = own;
-        }
-        rank += slots[k].leaves;
-        words[at + k] = pointer;
-        if (size == 2u) {
-            let to = at + BOX_BOUNDS_WORD + BOX_FP32_CHILD_WORDS * k;
-            for (var axis = 0u; axis < 3u; axis += 1u) {
-                let low = bitcast<u32>(box.low[axis]);
-                let high = bitcast<u32>(box.high[axis]);
-                words[to + axis] = select(low, EMPTY_BOUND_FP32, child == EMPTY_CHILD);
-                words[to + 3u + axis] = select(high, EMPTY_BOUND_FP32, child == EMPTY_CHILD);
-            }
-            words[at + BOX_FP32_TAIL_WORD + k] = 0u;
-        } else {
-            let to = at + BOX_BOUNDS_WORD + BOX_FP16_CHILD_WORDS * k;
-            var packed = vec3u(EMPTY_BOUND_FP16);
-            if (child != EMPTY_CHILD) {
-                packed = vec3u(half_down(box.low.x) | half_down(box.low.y) << 16u,
-                    half_down(box.low.z) | half_up(box.high.x) << 16u,
-                    half_up(box.high.y) | half_up(box.high.z) << 16u);
-            }
-            words[to] = packed.x;
-            words[to + 1u] = packed.y;
-            words[to + 2u] = packed.z;
-        }
-    }
+    write_slot(at, 0u, own, a, unit, rank, c);
+    unit += a.units;
+    rank += a.leaves;
+    write_slot(at, 1u, own, b, unit, rank, c);
+    unit += b.units;
+    rank += b.leaves;
+    write_slot(at, 2u, own, d, unit, rank, c);
+    unit += d.units;
+    rank += d.leaves;
+    write_slot(at, 3u, own, e, unit, rank, c);
     if (node == c.root) { parents[c.base + place.unit] = INVALID_POINTER; }
     if (size == 2u) { parents[c.base + place.unit + 1u] = INVALID_POINTER; }
 }
 
+fn write_four(to: u32, values: vec4u) {
+    words[to] = values.x;
+    words[to + 1u] = values.y;
+    words[to + 2u] = values.z;
+    words[to + 3u] = values.w;
+}
+
 fn write_leaf(leaf: u32, tree: u32, c: Container) {
-    // Quarters of a unit; all are read before the first is written.
-    let quarters = 4u * parameters.leaf_units;
-    var record: array<vec4u, 8>;
-    for (var k = 0u; k < 8u; k += 1u) {
-        if (k < quarters) { record[k] = leaves[quarters * leaf + k]; }
+    let rank = leaf_rank(leaf, c.root);
+    let to = UNIT_WORDS * (c.base + c.leaf_unit + parameters.leaf_units * rank);
+    // A unit at a time is read before it is written.
+    for (var unit = 0u; unit < parameters.leaf_units; unit += 1u) {
+        let source = UNIT_WORDS / 4u * (parameters.leaf_units * leaf + unit);
+        let x = leaves[source];
+        let y = leaves[source + 1u];
+        let z = leaves[source + 2u];
+        var w = leaves[source + 3u];
+        if (parameters.kind != KIND_TLAS) {
+            w[TRIANGLE_GEOMETRY_WORD - 12u] -= trees[tree].first_geometry;
+        }
+        write_four(to + UNIT_WORDS * unit, x);
+        write_four(to + UNIT_WORDS * unit + 4u, y);
+        write_four(to + UNIT_WORDS * unit + 8u, z);
+        write_four(to + UNIT_WORDS * unit + 12u, w);
+        if (unit > 0u) { parents[to / UNIT_WORDS + unit] = INVALID_POINTER; }
     }
-    let leaf_at = c.leaf_unit + parameters.leaf_units * leaf_rank(leaf, c.root);
-    if (parameters.kind != KIND_TLAS) {
-        record[TRIANGLE_GEOMETRY_WORD / 4u][TRIANGLE_GEOMETRY_WORD % 4u] -=
-            trees[tree].first_geometry;
-    }
-    let to = UNIT_WORDS * (c.base + leaf_at);
-    for (var k = 0u; k < 8u; k += 1u) {
-        if (k >= quarters) { break; }
-        for (var word = 0u; word < 4u; word += 1u) { words[to + 4u * k + word] = record[k][word]; }
-    }
-    if (parameters.leaf_units == 2u) { parents[c.base + leaf_at + 1u] = INVALID_POINTER; }
 }
 
 fn write_header(tree: u32, c: Container) {
