@@ -9,14 +9,13 @@ for large meshes: the batch has to stay far below `meshes` of them. Every scene 
 Times as in `treeline.pass_times`.
 """
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from benchmarks.record import make_context, write_record
+from benchmarks.record import make_context, put_out
 from bvh.build import BuildOptions
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.small_blas import GpuSmallBlas, SmallMesh, small_blas_bytes
@@ -126,10 +125,7 @@ def main(
         },
         "tlas": rows,
     }
-    if out:
-        write_record(out, record)
-    else:
-        print(json.dumps(record, indent=1))
+    put_out(record, out)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ FP32. Of scenes with few triangles, rays into each BLAS must also hit what the t
 without any structure. Any fault ends the command with exit code 1.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from benchmarks.record import make_context, write_record
+from benchmarks.record import make_context, put_out
 from bvh.blas import LEAF_SIZES, NODE_FORMATS, Blas, BuildOptions
 from bvh.brute_force import closest_watertight
 from bvh.build import build_blas
@@ -289,10 +288,7 @@ def main(
         "faults": faults,
         "rows": rows,
     }
-    if out:
-        write_record(out, record)
-    else:
-        print(json.dumps(record, indent=1))
+    put_out(record, out)
     raise typer.Exit(1 if faults else 0)
 
 

@@ -9,7 +9,6 @@ first one's, counts as a fault; any fault ends the command with exit code 1. llv
 workgroups one after the other and shows no such fault: this is for GPUs.
 """
 
-import json
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.record import make_context, write_record
+from benchmarks.record import make_context, put_out
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.validate import GpuValidate
 from engine.gpu.device import Device, open_device
@@ -156,10 +155,7 @@ def main(
         "faults": faults,
         "rows": rows,
     }
-    if out:
-        write_record(out, record)
-    else:
-        print(json.dumps(record, indent=1))
+    put_out(record, out)
     raise typer.Exit(1 if faults else 0)
 
 

@@ -84,18 +84,11 @@ def host_context(device: Any = None) -> dict[str, Any]:
     """`device_context`, or the same without a device: whose times are the CPU's."""
     if device is not None:
         return device_context(device)
-    return {
-        "schema": SCHEMA,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "version": version(),
-        "commit": commit(),
+    return program_context() | {
         "adapter": None,
         "adapter_type": None,
         "timing_source": "wall-clock, CPU",
         "cpu": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "num_cpus": os.cpu_count() or 0,
     }
 
 
@@ -113,16 +106,22 @@ def options_context(options: Any) -> dict[str, Any]:
 
 def device_context(device: Any) -> dict[str, Any]:
     """The part of a context that has nothing to do with a scene."""
-    return {
-        "schema": SCHEMA,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "version": version(),
-        "commit": commit(),
+    return program_context() | {
         "adapter": device.info.adapter,
         "adapter_type": device.info.adapter_type,
         "backend": device.info.backend,
         "driver": device.info.driver,
         "timing_source": device.timing_source,
+    }
+
+
+def program_context() -> dict[str, Any]:
+    """The part of a context that has nothing to do with a device."""
+    return {
+        "schema": SCHEMA,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version(),
+        "commit": commit(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "num_cpus": os.cpu_count() or 0,
