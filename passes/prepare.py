@@ -72,9 +72,9 @@ def prepare(
     instance whose transform is singular or that lies outside the range of coordinates. BLASes of
     what does not deform come from `cache` where it has them.
 
-    With a `device` and near pairing BLASes are built there, to the same bytes as without; best
-    pairing is the CPU's. `build` replaces `build_blas` for all of them; `told` is called
-    before each."""
+    With a `device` and near pairing BLASes are built there, to the same bytes as without (by a
+    `passes.build_blases.SharedBuilder`); best pairing is the CPU's. `build` replaces `build_blas`
+    for all of them; `told` is called before each."""
     options = options or BuildOptions()
     if group not in GROUPS:
         raise UserError(f"unknown group '{group}', there are {', '.join(GROUPS)}")

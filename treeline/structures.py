@@ -11,6 +11,7 @@ from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from engine.scene.scene import Scene
+from passes.build_blases import SharedBuilder
 from passes.prepare import PreparedScene, prepare
 from treeline.measure import Progress
 
@@ -23,7 +24,7 @@ class Structure:
     """A prepared scene, where its BLASes were built, and how many of them the cache had."""
 
     prepared: PreparedScene
-    on: str  # cpu or gpu
+    on: str  # cpu, gpu, or cpu+gpu: small meshes on the CPU, where the GPU is a CPU driver
     cached: int
 
     @property
@@ -57,7 +58,8 @@ def build(
     or_cpu: bool = False,
 ) -> Structure:
     """The scene's structure, as a frame would trace it, built on the `device` if there is one and
-    options allow it (see `passes.prepare`); with `or_cpu`, on the CPU where that has no room."""
+    options allow it (see `passes.prepare`); with `or_cpu`, on the CPU where that has no room, and
+    small meshes where that is faster."""
     place = device if options.pairing == "near" else None
     where = "the CPU" if place is None else place.info.adapter
 
@@ -67,14 +69,17 @@ def build(
         elif progress is not None:
             progress.begin(f"building {total} BLAS on {where}", total)
 
+    shared = None if place is None else SharedBuilder(place, all_there=not or_cpu)
     try:
-        prepared = prepare(scene, options, group, cache, place, told=told)
+        how = None if shared is None else shared.build
+        prepared = prepare(scene, options, group, cache, build=how, told=told)
     except LimitError:
         if place is None or not or_cpu:
             raise
         return build(scene, options, group, cache=cache, progress=progress)
     cached = 0 if cache is None else cache.counts.hits
-    return Structure(prepared, "cpu" if place is None else "gpu", cached)
+    places = {"cpu"} if shared is None else shared.places or {"gpu"}
+    return Structure(prepared, "+".join(sorted(places)), cached)
 
 
 def build_for(

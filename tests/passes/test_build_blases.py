@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import passes.build_blases as module
@@ -32,7 +33,10 @@ def _requests(scene: Scene) -> list[BlasRequest]:
 @pytest.mark.parametrize("nodes", ["auto", "fp32"])
 def test_a_device_makes_the_same_bytes(device: Any, truck: Scene, builder: str, nodes: str) -> None:
     options = BuildOptions(builder=builder, nodes=nodes, reinsertion=1, pairing="near")
-    on_gpu, on_cpu = (prepare(truck, options, "object", device=d) for d in (device, None))
+    shared = SharedBuilder(device, all_there=True)
+    on_gpu = prepare(truck, options, "object", build=shared.build)
+    on_cpu = prepare(truck, options, "object")
+    assert shared.places == {"gpu"}
     assert len(on_gpu.bvh.blas_names) > 1 and validate(on_gpu.bvh) == []
     assert on_gpu.bvh.blas_names == on_cpu.bvh.blas_names
     assert on_gpu.bvh.words.tobytes() == on_cpu.bvh.words.tobytes()
@@ -59,6 +63,22 @@ def test_meshes_of_one_size_share_a_builder(device: Any) -> None:
     assert shared.builder(1025, BuildOptions(builder="lbvh", pairing="near")) is not larger
 
 
+def test_small_meshes_are_not_worth_a_cpu_drivers_dispatches(
+    device: Any, rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SMALL_ON_CPU_DRIVERS", 50)
+    shared = SharedBuilder(device)
+    for count in (50, 51):
+        corners = rng.random((count, 3, 3)).astype(np.float32)
+        ids = np.arange(count, dtype=np.uint32)
+        given = (corners, 0 * ids, ids, np.ones(1, np.bool_), NEAR)
+        made = shared.build(*given)
+        assert made.words.tobytes() == build_blas(*given).words.tobytes()
+        if count == 50:
+            assert shared.places == ({"cpu"} if device.info.is_cpu else {"gpu"})
+    assert "gpu" in shared.places
+
+
 def test_large_ones_first_and_each_in_its_place(truck: Scene) -> None:
     sizes: list[int] = []
     told: list[tuple[int, str, int, int]] = []
@@ -81,7 +101,8 @@ def test_what_the_cache_has_needs_no_builder(
     device: Any, truck: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = BlasCache(tmp_path)
-    first = prepare(truck, NEAR, "object", cache, device)
+    shared = SharedBuilder(device, all_there=True)
+    first = prepare(truck, NEAR, "object", cache, build=shared.build)
     assert cache.counts.misses == len(first.bvh.blas_names)
     monkeypatch.setattr(module, "GpuBlasBuilder", None)
     again = prepare(truck, NEAR, "object", cache, device)
