@@ -86,7 +86,7 @@ def main(
         "blocks": plan.blocks,
         "nodes_fp16": stats.nodes_fp16,
         "nodes_fp32": stats.nodes_fp32,
-        "dispatches": 2 + len(pyramid_levels(plan.blocks, stage.block_levels)),
+        "dispatches": 2 + len(pyramid_levels(plan.blocks)),
         "words_unlike_the_twin": int((got != expected).sum()),
         "words_unlike_the_build": int((got != words).sum()),
         "repeats": repeats,

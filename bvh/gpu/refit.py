@@ -3,10 +3,10 @@
 Blocks lie in depth-first order, so what is below a child is a run of blocks, and its box comes from
 a pyramid over the blocks' boxes rather than from the nodes below: no dispatch a level of the tree,
 and no node waits for another. A box of the pyramid joins four of the level below. The first
-dispatch rewrites every triangle block and stores its exact box, and on a GPU makes four levels of
-the pyramid as well; each of the next ones makes five levels; the last one has a lane for every
-child slot, which takes at most eight boxes a level and writes the child's box into its node, FP32
-or FP16 (rounded outward from the exact box, so that rounding does not add up towards the root).
+dispatch rewrites every triangle block and stores its exact box; each of the next ones makes five
+levels of the pyramid; the last one has a lane for every child slot, which takes at most eight boxes
+a level and writes the child's box into its node, FP32 or FP16 (rounded outward from the exact box,
+so that rounding does not add up towards the root).
 The header's bounds follow; pointers, formats, ids, flags and parent links stay. So positions that
 did not change give the bytes that were there.
 
@@ -24,7 +24,6 @@ from typing import Any
 
 from bvh.gpu.refit_plan import RefitPlan
 from bvh.gpu.refit_records import (
-    BLOCK_LEVELS,
     FOUND_NONFINITE,
     FOUND_OVERFLOW,
     REFIT_PARAMETERS,
@@ -41,10 +40,8 @@ TILE = 1024  # boxes a workgroup of the pyramid
 
 
 class GpuRefit:
-    """Refits one BLAS in a buffer that may hold others before and behind it. `staged` blocks go
-    through workgroup memory (by default on anything but a CPU driver, whose barriers cost more
-    than its scattered loads). LimitError where a table would not fit the adapter; ValueError for
-    a base that is no multiple of 256."""
+    """Refits one BLAS in a buffer that may hold others before and behind it. LimitError where a
+    table would not fit the adapter; ValueError for a base that is no multiple of 256."""
 
     def __init__(
         self,
@@ -54,17 +51,14 @@ class GpuRefit:
         base_bytes: int = 0,
         vertex_words: int = 3,
         vertex_first: int = 0,
-        staged: bool | None = None,
     ) -> None:
         self.device = device
         self.plan = plan
         self.vertex_words = vertex_words
         self.vertex_first = vertex_first
-        if staged is None:
-            staged = not device.info.is_cpu
-        self.block_levels = BLOCK_LEVELS if staged else 0
-        path = f"bvh/gpu/shaders/refit_blocks{'_staged' if staged else ''}.wgsl"
-        self.blocks = Stage(device, "refit/blocks", path, twin=refit_blocks)
+        self.blocks = Stage(
+            device, "refit/blocks", "bvh/gpu/shaders/refit_blocks.wgsl", twin=refit_blocks
+        )
         self.pyramid = Stage(
             device, "refit/pyramid", "bvh/gpu/shaders/refit_pyramid.wgsl", twin=refit_pyramid
         )
@@ -79,7 +73,7 @@ class GpuRefit:
         }
         self._parameters = [
             device.buffer("refit/parameters", REFIT_PARAMETERS.size, "UNIFORM|COPY_DST")
-            for _ in (0, *pyramid_levels(plan.blocks, self.block_levels))
+            for _ in (0, *pyramid_levels(plan.blocks))
         ]
         self.place(base_bytes)
 
@@ -92,9 +86,7 @@ class GpuRefit:
         """Where the container starts in its buffer from now on."""
         if base_bytes % BASE_ALIGN_BYTES or base_bytes < 0:
             raise ValueError(f"base {base_bytes} is no multiple of {BASE_ALIGN_BYTES}")
-        records = make_parameters(
-            self.plan, base_bytes, self.vertex_words, self.vertex_first, self.block_levels
-        )
+        records = make_parameters(self.plan, base_bytes, self.vertex_words, self.vertex_first)
         for buffer, record in zip(self._parameters, records, strict=True):
             self.device.write(buffer, record)
 
@@ -116,7 +108,7 @@ class GpuRefit:
 
     def _encode_pyramid(self, scope: Any, resources: dict[str, Any]) -> None:
         sizes = pyramid_sizes(self.plan.blocks)
-        levels = pyramid_levels(self.plan.blocks, self.block_levels)
+        levels = pyramid_levels(self.plan.blocks)
         for level, parameters in zip(levels, self._parameters[1:], strict=True):
             # Of a small tree nothing is left to join: the one group hands on the counts.
             groups = max(1, -(-sizes[level] // TILE)) if level < len(sizes) else 1

@@ -1,8 +1,8 @@
 """What a refit needs to know of a built BLAS, made once on the host from its bytes.
 
 A container's blocks lie in depth-first order, so that what is below a child is a run of blocks. The
-plan lists the boxes to write and the run of each, long runs first, so that neighbouring lanes have
-about the same to do and no long walk is left for the end. No order among nodes is needed.
+plan lists the boxes to write, as they lie in memory, and the run of each. No order among nodes is
+needed.
 """
 
 from collections.abc import Sequence
@@ -138,11 +138,9 @@ def make_plan(words: U32, vertices: U32) -> RefitPlan:
     first, last = slot_runs(image.children)
     used = last >= 0
     slots = np.stack([places[used], first[used], last[used]], axis=-1)
-    length = slots[:, 2] - slots[:, 1]
-    by_levels = np.argsort(-np.frexp(length.astype(np.float64))[1], kind="stable")
     root = [[HEADER_BOUNDS_WORD, 0, header.leaf_count - 1]] if header.leaf_count else slots[:0]
     return RefitPlan(
         leaf_unit=header.leaf_unit,
         block_vertices=np.ascontiguousarray(vertices, np.uint32),
-        slots=np.concatenate([root, slots[by_levels]]).astype(np.uint32),
+        slots=np.concatenate([root, slots]).astype(np.uint32),
     )

@@ -9,8 +9,7 @@ HALF_BOX = 0x80000000  # in a slot's word: an FP16 node's
 # The pyramid over the blocks' boxes: a box joins four of the level below; of the last level there
 # are PYRAMID_TOP or fewer, so that two runs of four take all of it.
 PYRAMID_TOP = 8
-BLOCK_LEVELS = 4  # made by the dispatch of staged blocks: 256 of them a workgroup
-TILE_LEVELS = 5  # made by each dispatch of its own: 1024 boxes a workgroup
+TILE_LEVELS = 5  # made by each dispatch: 1024 boxes a workgroup
 # Words of the counts.
 PENDING_NONFINITE, FOUND_NONFINITE, FOUND_OVERFLOW = range(3)
 HEADER_BOUNDS_WORD = HEADER.offsets["bounds_min"] // 4
@@ -23,7 +22,6 @@ REFIT_PARAMETERS = Struct(
     Field("slots", "u32"),
     Field("vertex_words", "u32"),  # from one vertex's position to the next
     Field("vertex_first", "u32"),  # word of vertex 0's position
-    Field("block_levels", "u32"),  # of the pyramid, made by the blocks' dispatch
     Field("level", "u32"),  # that this dispatch of the pyramid starts from
     Field("zero", "u32"),  # 0, unknown to the compiler
 )
@@ -37,10 +35,10 @@ def pyramid_sizes(blocks: int) -> list[int]:
     return sizes
 
 
-def pyramid_levels(blocks: int, block_levels: int) -> list[int]:
+def pyramid_levels(blocks: int) -> list[int]:
     """The level that each dispatch of the pyramid starts from; at least one."""
     last = len(pyramid_sizes(blocks)) - 1
-    return list(range(block_levels, max(last, block_levels + 1), TILE_LEVELS))
+    return list(range(0, max(last, 1), TILE_LEVELS))
 
 
 def wgsl() -> str:

@@ -49,8 +49,7 @@ def refit_blocks(
     boxes: I32,
     counts: U32,
 ) -> None:
-    """Twin of refit_blocks.wgsl and refit_blocks_staged.wgsl: corners into blocks, their boxes (six
-    ordered integers each), and `block_levels` of the pyramid."""
+    """Twin of refit_blocks.wgsl: corners into blocks, and their boxes (six ordered integers)."""
     p = parameters[0]
     blocks, first_word, stride = (int(p[n]) for n in ("blocks", "vertex_first", "vertex_words"))
     ids = block_vertices.reshape(-1, 5)[:blocks].astype(np.int64)
@@ -70,7 +69,6 @@ def refit_blocks(
     keys = ordered(corners)
     box = np.concatenate([keys.min(axis=1), keys.max(axis=1)], axis=1)
     boxes[: 6 * blocks] = box.reshape(-1)
-    join_levels(boxes, blocks, 0, int(p["block_levels"]))
 
 
 def join_levels(boxes: I32, blocks: int, first: int, count: int) -> None:
@@ -89,7 +87,7 @@ def join_levels(boxes: I32, blocks: int, first: int, count: int) -> None:
 def refit_pyramid(parameters: NDArray[Any], boxes: I32, counts: U32) -> None:
     """Twin of refit_pyramid.wgsl: TILE_LEVELS levels above `level`."""
     p = parameters[0]
-    if p["level"] == p["block_levels"]:
+    if p["level"] == 0:
         counts[FOUND_NONFINITE], counts[PENDING_NONFINITE] = counts[PENDING_NONFINITE], 0
         counts[FOUND_OVERFLOW] = 0
     join_levels(boxes, int(p["blocks"]), int(p["level"]), TILE_LEVELS)
@@ -137,11 +135,10 @@ def make_parameters(
     base_bytes: int,
     vertex_words: int,
     vertex_first: int = 0,
-    block_levels: int = 0,
 ) -> list[NDArray[Any]]:
     """REFIT_PARAMETERS records: one for blocks and nodes, then one a dispatch of the pyramid."""
     records = []
-    for level in (0, *pyramid_levels(plan.blocks, block_levels)):
+    for level in (0, *pyramid_levels(plan.blocks)):
         record = np.zeros(1, REFIT_PARAMETERS.dtype)
         record["base_unit"] = base_bytes // UNIT_BYTES
         record["leaf_unit"] = plan.leaf_unit
@@ -149,7 +146,6 @@ def make_parameters(
         record["slots"] = len(plan.slots)
         record["vertex_words"] = vertex_words
         record["vertex_first"] = vertex_first
-        record["block_levels"] = block_levels
         record["level"] = level
         records.append(record)
     return records

@@ -20,7 +20,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = group.y * groups.x + group.x;
-    if (parameters.level == parameters.block_levels && tile == 0u && lane == 0u) {
+    if (parameters.level == 0u && tile == 0u && lane == 0u) {
         // Between the blocks, which add to the one, and the nodes, which add to the other.
         atomicStore(&counts[FOUND_NONFINITE], atomicExchange(&counts[PENDING_NONFINITE], 0u));
         atomicStore(&counts[FOUND_OVERFLOW], 0u);

@@ -13,7 +13,7 @@ from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_cost import GROUPS, GpuRefitCost, refit_cost
 from bvh.gpu.refit_plan import RefitPlan, block_vertices, make_plan, slot_runs
 from bvh.gpu.refit_records import NO_VERTEX, pyramid_levels, pyramid_sizes
-from bvh.gpu.refit_twins import join_levels, make_parameters, refit, refit_pyramid, run_boxes
+from bvh.gpu.refit_twins import make_parameters, refit, refit_pyramid, run_boxes
 from bvh.header import unpack_header
 from bvh.rays import make_rays
 from bvh.scene_bvh import assemble
@@ -58,7 +58,6 @@ def _on_gpu(
     *frames: np.ndarray,
     stride: int = 3,
     skip: int = 0,
-    staged: bool | None = None,
 ) -> SimpleNamespace:
     """The frames' positions in turn, in one submission each; guards on both sides of the BLAS."""
     guard = np.arange(192, dtype=np.uint32)
@@ -69,7 +68,6 @@ def _on_gpu(
         base_bytes=4 * len(guard),
         vertex_words=stride,
         vertex_first=skip,
-        staged=staged,
     )
     for positions in frames:
         spread = np.full((len(positions), stride), np.nan, np.float32)
@@ -108,16 +106,15 @@ def test_equals_the_twin_and_the_built_bytes(device: Any, rng: Any, count: int, 
     positions, triangles = _sheet(rng, count)
     blas = _build(positions, triangles, nodes=nodes, leaf=(2, 1, 4)[count % 3])
     plan = _plan(blas, triangles)
-    assert (len(pyramid_levels(plan.blocks, 0)) == 2) == (count == 10_000)
+    assert (len(pyramid_levels(plan.blocks)) == 2) == (count == 10_000)
     unmoved = blas.words.copy()
     assert refit(plan, unmoved, positions) == (0, 0)
     assert (unmoved == blas.words).all()
     moved = (positions + 0.2 * rng.normal(size=positions.shape)).astype(np.float32)
     expected = blas.words.copy()
     assert refit(plan, expected, moved) == (0, 0)
-    for staged in (False, True):
-        got = _on_gpu(device, plan, blas.words, moved, staged=staged)
-        assert (got.words == expected).all()
+    got = _on_gpu(device, plan, blas.words, moved)
+    assert (got.words == expected).all()
     assert count == 0 or (expected != blas.words).any()
     assert _faults(_refitted(blas, got.words)) == []
     # Nothing of the frame before is left.
@@ -125,23 +122,20 @@ def test_equals_the_twin_and_the_built_bytes(device: Any, rng: Any, count: int, 
     assert (back.words == blas.words).all() and back.counts == (0, 0)
 
 
-@pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize("blocks", [1, 2, 7, 8, 9, 33, 1024, 1025, 8192, 8193, 40_000])
-def test_runs_from_the_pyramid(device: Any, rng: Any, blocks: int, staged: bool) -> None:
+def test_runs_from_the_pyramid(device: Any, rng: Any, blocks: int) -> None:
     sizes = pyramid_sizes(blocks)
     assert sizes[-1] <= 8 and all(a > 8 for a in sizes[:-1])
     boxes = np.zeros(6 * sum(sizes), np.int32)
     leaves = np.sort(rng.integers(-(2**31) + 1, 2**31, (blocks, 2, 3), np.int32), axis=1)
     boxes[: 6 * blocks] = leaves.reshape(-1)
     plan = RefitPlan(0, np.zeros((blocks, 5), np.uint32), np.zeros((0, 3), np.uint32))
-    stage = GpuRefit(device, plan, staged=staged)
-    levels = stage.block_levels
-    join_levels(boxes, blocks, 0, levels)
+    stage = GpuRefit(device, plan)
     buffer, counts = device.upload("boxes", boxes), np.array([3, 0, 9, 0], np.uint32)
     stage.resources.update(boxes=buffer, counts=device.upload("counts", counts))
     words = {"words": buffer, "positions": buffer}
     submit_pass(device, stage.phases(words)["pyramid"])
-    for record in make_parameters(plan, 0, 3, block_levels=levels)[1:]:
+    for record in make_parameters(plan, 0, 3)[1:]:
         refit_pyramid(record, boxes, counts)
     assert (device.read(buffer, np.int32, count=len(boxes)) == boxes).all()
     assert (device.read(stage.resources["counts"])[:3] == counts[:3]).all()
@@ -176,11 +170,8 @@ def test_vertices_inside_larger_records(device: Any, rng: Any) -> None:
     positions, triangles = _sheet(rng, 300)
     blas = _build(positions, triangles)
     plan = _plan(blas, triangles)
-    for staged in (False, True):
-        got = _on_gpu(
-            device, plan, blas.words, positions + 1, positions, stride=8, skip=21, staged=staged
-        )
-        assert (got.words == blas.words).all()
+    got = _on_gpu(device, plan, blas.words, positions + 1, positions, stride=8, skip=21)
+    assert (got.words == blas.words).all()
 
 
 @pytest.mark.parametrize("nodes", ["fp16", "fp32"])
@@ -200,10 +191,9 @@ def test_any_finite_bits(device: Any, rng: Any, nodes: str) -> None:
     expected = blas.words.copy()
     with np.errstate(all="ignore"):
         counts = refit(plan, expected, moved)
-    for staged in (False, True):
-        got = _on_gpu(device, plan, blas.words, moved, staged=staged)
-        assert (got.words == expected).all()
-        assert got.counts == counts and counts[0] == 0
+    got = _on_gpu(device, plan, blas.words, moved)
+    assert (got.words == expected).all()
+    assert got.counts == counts and counts[0] == 0
     assert (counts[1] > 0) == (nodes == "fp16")
 
 
@@ -241,9 +231,8 @@ def test_corners_that_are_not_finite(device: Any, rng: Any, leaf: int) -> None:
     corners = np.where(plan.block_vertices == NO_VERTEX, 0, plan.block_vertices)
     lost = ~usable[corners] & (plan.block_vertices != NO_VERTEX)
     assert counts[0] == lost.any(axis=1).sum() > 60
-    for staged in (False, True):
-        got = _on_gpu(device, plan, blas.words, broken, staged=staged)
-        assert (got.words == expected).all() and got.counts == counts
+    got = _on_gpu(device, plan, blas.words, broken)
+    assert (got.words == expected).all() and got.counts == counts
     assert _faults(_refitted(blas, got.words)) == []
     rays = _rays(rng, positions, 6000)
     kept = np.flatnonzero(usable[triangles].all(axis=1))
