@@ -3,7 +3,7 @@
     set-up (guest bytes, world boxes) -> compaction -> Morton order -> trees of segments
     -> tree over their roots -> guest bytes at byte 0 of the scene buffer
 
-Five dispatches up to SEGMENT instances, ten up to MOST_TILES times as many (`bvh.gpu.tlas_sort`)
+Five dispatches up to SEGMENT instances, seven up to MOST_TILES times as many (`bvh.gpu.tlas_sort`)
 and twenty beyond: PLOC and the collapse happen in workgroup memory (`bvh.gpu.cluster_tree`), so
 there is no dispatch a level.
 The instances may be uploaded or written by an earlier stage of the same frame, as may the BLAS
@@ -36,6 +36,7 @@ from bvh.gpu.small_sort import small_sort
 from bvh.gpu.sorted_boxes import SortedBoxes
 from bvh.gpu.tlas_records import (
     BLAS_RECORD,
+    INSTANCE_GROUP,
     INSTANCE_RECORD,
     NONE,
     PLACED_INSTANCE,
@@ -46,7 +47,7 @@ from bvh.gpu.tlas_records import (
     pack_instance_records,
 )
 from bvh.gpu.tlas_setup import instance_compact, instance_setup
-from bvh.gpu.tlas_sort import MOST_TILES, TileSort
+from bvh.gpu.tlas_sort import GRID_BITS, MOST_TILES, SIZE_BITS, TileSort
 from bvh.header import KIND_TLAS
 from bvh.layout import BASE_ALIGN_BYTES, HEADER_BYTES, UNIT_BYTES
 from bvh.tlas import BvhInstance
@@ -62,8 +63,6 @@ TOP_LEVELS = 9  # SEGMENT clusters halved down to one
 # Neighbours looked at on each side. Wider searches gave worse trees in the hall and no better ones
 # over random boxes.
 RADIUS = 8
-# Codes of one word, which sort in half the time.
-GRID_BITS, SIZE_BITS = 9, 4
 
 # Workgroups of the encoder a segment: a lane for each of its nodes and leaves, where they run at
 # once.
@@ -109,7 +108,7 @@ class GpuTlas:
             "instances": INSTANCE_RECORD.size * capacity,
             "instance_count": 4,
             "placed": PLACED_INSTANCE.size * capacity,
-            "kept_counts": 4 * max(1, group_count(capacity)),
+            "summaries": INSTANCE_GROUP.size * max(1, group_count(capacity)),
             "report": TLAS_REPORT.size,
             "boxes": 24 * capacity,
             "leaves": 128 * capacity,
@@ -132,7 +131,9 @@ class GpuTlas:
         self._parameters = device.buffer("tlas/parameters", TLAS_PARAMETERS.size, usage)
         self._segment_parameters = device.buffer("tlas/parameters", CLUSTER_PARAMETERS.size, usage)
         self._top_parameters = device.buffer("tlas/parameters", CLUSTER_PARAMETERS.size, usage)
-        self._sort = SortedBoxes(device, capacity, GRID_BITS, SIZE_BITS) if segments > 1 else None
+        self._sort = None
+        if segments > MOST_TILES:
+            self._sort = SortedBoxes(device, capacity, GRID_BITS, SIZE_BITS)
         self._tile_sort = TileSort(device, min(capacity, MOST_TILES * SEGMENT))
         self.stages = {
             name: Stage(
@@ -214,14 +215,12 @@ class GpuTlas:
         self.stages["instance_compact"].dispatch(scope, mine, groups)
 
     def _encode_order(self, resources: dict[str, Any], scope: Any) -> None:
-        if self.segments > 1 and self._sort:
-            phases = self._sort.phases(resources)
-            phases["morton"](scope)
-            if self.segments > MOST_TILES:
-                phases["sort"](scope)
-            else:
-                inputs = {**resources, "keys": self._sort.keys}
-                self._tile_sort.encode(scope, self.bound, inputs)
+        if self.segments > MOST_TILES and self._sort:
+            self._sort.encode(scope, resources)
+            return
+        if self.segments > 1:
+            mine = {**resources, "parameters": self._parameters}
+            self._tile_sort.encode(scope, self.bound, mine)
             return
         mine = {**resources, "parameters": self._segment_parameters}
         self.stages["small_sort"].dispatch(scope, mine, 1)

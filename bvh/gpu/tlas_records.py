@@ -53,6 +53,14 @@ PLACED_INSTANCE = Struct(
     Field("removed", "u32"),  # why, 0 if kept
     Field("reserved", "u32"),
 )
+# What a workgroup of set-up found: 256 instances.
+INSTANCE_GROUP = Struct(
+    "InstanceGroup",
+    Field("low", "vec3f"),  # of the centroids (an eighth of min + max) of those kept
+    Field("kept", "u32"),
+    Field("high", "vec3f"),
+    Field("reserved", "u32"),
+)
 TLAS_REPORT = Struct(
     "TlasReport",
     Field("counts", "u32", len(REMOVED)),  # by reason; of those kept at 0
@@ -117,7 +125,7 @@ def wgsl() -> str:
     names = ("EMPTY_BLAS", "NONFINITE", "SINGULAR", "UNKNOWN_BLAS", "BEYOND")
     lines = [f"const {name}: u32 = {globals()[name]}u;" for name in names]
     lines += [f"const REASONS: u32 = {len(REMOVED)}u;", f"const NONE: u32 = {NONE}u;"]
-    structs = (INSTANCE_RECORD, BLAS_RECORD, PLACED_INSTANCE, TLAS_PARAMETERS)
+    structs = (INSTANCE_RECORD, BLAS_RECORD, PLACED_INSTANCE, INSTANCE_GROUP, TLAS_PARAMETERS)
     return "\n".join(
         ["// Generated from bvh/gpu/tlas_records.py.", *lines, *(s.wgsl() for s in structs)]
     )

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.build_records import GROUP_SIZE, group_count
+from bvh.gpu.build_records import GROUP_SIZE, LARGEST, group_count
 from bvh.gpu.cluster_records import SEGMENT
+from bvh.gpu.scene_box import centroids
 from bvh.gpu.tlas_records import (
     BEYOND,
     EMPTY_BLAS,
@@ -46,7 +47,6 @@ from bvh.layout import (
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
-I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Records = NDArray[Any]
 
@@ -115,10 +115,16 @@ def _image(linear: F32, offset: F32, low: F32, high: F32) -> tuple[F32, F32]:
     return middle - room, middle + room
 
 
-def _group_sums(flags: Mask) -> I64:
-    """How many are set in each group of GROUP_SIZE."""
-    starts = np.arange(0, len(flags), GROUP_SIZE)
-    return np.add.reduceat(flags.astype(np.int64), starts)
+def _summarise(placed: Records, summaries: Records) -> None:
+    """Those kept of each group of GROUP_SIZE, and the box around their centroids."""
+    for group in range(group_count(len(placed))):
+        mine = placed[group * GROUP_SIZE : (group + 1) * GROUP_SIZE]
+        mine = mine[mine["removed"] == 0]
+        centre = centroids(np.stack([mine["low"], mine["high"]], axis=1))
+        summaries["low"][group] = centre.min(axis=0, initial=LARGEST)
+        summaries["kept"][group] = len(mine)
+        summaries["high"][group] = centre.max(axis=0, initial=-LARGEST)
+        summaries["reserved"][group] = 0
 
 
 def instance_setup(
@@ -127,7 +133,7 @@ def instance_setup(
     instances: Records,
     blases: Records,
     placed: Records,
-    kept_counts: U32,
+    summaries: Records,
     report: Records,
 ) -> None:
     """Twin of instance_setup.wgsl."""
@@ -136,8 +142,8 @@ def instance_setup(
     count = min(int(instance_count[0]), bound)
     out = placed[:bound]
     out["low"], out["high"], out["removed"] = 0, 0, NONE
-    kept_counts[: group_count(bound)] = 0
     if not count:
+        _summarise(out, summaries)
         return
     given = instances[:count]
     matrix = np.stack([given[f"row_{i}"] for i in range(3)], axis=1)
@@ -173,7 +179,7 @@ def instance_setup(
     mine["low"] = np.where(boxed[:, None], low, np.float32(0))
     mine["high"] = np.where(boxed[:, None], high, np.float32(0))
     mine["removed"] = removed
-    kept_counts[: group_count(count)] = _group_sums(removed == 0)
+    _summarise(out, summaries)
     known = np.flatnonzero(~unknown & ~nonfinite)
     node = mine["node"]
     unit = blas["base_unit"].astype(np.uint64) + np.uint64(HEADER_BYTES // UNIT_BYTES)
@@ -205,7 +211,7 @@ def instance_setup(
 def instance_compact(
     parameters: Records,
     placed: Records,
-    kept_counts: U32,
+    summaries: Records,
     boxes: F32,
     leaves: U32,
     state: Records,
@@ -216,7 +222,7 @@ def instance_compact(
     bound, number = int(parameters["bound"][0]), int(parameters["segments"][0])
     removed = placed["removed"][:bound]
     keep = np.flatnonzero(removed == 0)
-    kept = int(kept_counts[: group_count(bound)].sum())
+    kept = int(summaries["kept"][: group_count(bound)].sum())
     state["kept"] = state["triangles"] = kept
     state["degenerate"] = state["nonfinite"] = 0
     first = SEGMENT * np.arange(number)

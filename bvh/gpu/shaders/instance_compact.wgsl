@@ -7,7 +7,7 @@
 @group(0) @binding(0) var<uniform> parameters: TlasParameters;
 // Ten a PlacedInstance: node in eight; low, high; the rest of high, removed.
 @group(0) @binding(1) var<storage, read> placed: array<vec4u>;
-@group(0) @binding(2) var<storage, read> kept_counts: array<u32>; // of 256
+@group(0) @binding(2) var<storage, read> summaries: array<InstanceGroup>;
 @group(0) @binding(3) var<storage, read_write> boxes: array<vec2u>;
 @group(0) @binding(4) var<storage, read_write> leaves: array<vec4u>;
 @group(0) @binding(5) var<storage, read_write> state: array<BuildState>;
@@ -37,7 +37,7 @@ fn main(
     }
     var sum = vec2u(0u);
     for (var other = lane; 256u * other < bound; other += 256u) {
-        let count = kept_counts[other];
+        let count = summaries[other].kept;
         sum += vec2u(select(0u, count, other < number), count);
     }
     if (sum.y > 0u) {

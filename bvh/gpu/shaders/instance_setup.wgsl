@@ -1,6 +1,7 @@
 // An instance's guest bytes and its world box, or why it has none: see bvh/gpu/tlas_setup.py.
 
 #import bvh.layout
+#import bvh.gpu.build_records
 #import bvh.gpu.tlas_records
 #import "bvh/gpu/shaders/two_float.wgsl"
 
@@ -9,7 +10,7 @@
 @group(0) @binding(2) var<storage, read> instances: array<InstanceRecord>;
 @group(0) @binding(3) var<storage, read> blases: array<BlasRecord>;
 @group(0) @binding(4) var<storage, read_write> placed: array<PlacedInstance>;
-@group(0) @binding(5) var<storage, read_write> kept_counts: array<u32>; // of 256
+@group(0) @binding(5) var<storage, read_write> summaries: array<InstanceGroup>;
 @group(0) @binding(6) var<storage, read_write> report: array<u32>;
 
 const PADDING = 20.0 * 0x1p-24;
@@ -162,12 +163,17 @@ fn world_box(forward: Affine, recovered: Affine, low: vec3f, high: vec3f) -> Ran
     return Range(unsigned_zero(box.low), unsigned_zero(box.high));
 }
 
-// Writes an instance of those given; why it is removed, or 0.
-fn place(index: u32) -> u32 {
+struct Placed {
+    box: Range,
+    removed: u32, // why, or 0
+}
+
+// Writes an instance of those given.
+fn place(index: u32) -> Placed {
     if (index >= instance_count[0]) {
         placed[index].removed = NONE;
         put_box(index, Range(vec3f(0.0), vec3f(0.0)));
-        return NONE;
+        return Placed(Range(vec3f(0.0), vec3f(0.0)), NONE);
     }
     var removed = 0u;
     var box = Range(vec3f(0.0), vec3f(0.0));
@@ -218,7 +224,7 @@ fn place(index: u32) -> u32 {
     }
     placed[index].removed = removed;
     put_box(index, box);
-    return removed;
+    return Placed(box, removed);
 }
 
 fn put_box(index: u32, box: Range) {
@@ -229,6 +235,8 @@ fn put_box(index: u32, box: Range) {
 }
 
 var<workgroup> kept_here: atomic<u32>;
+var<workgroup> lows: array<vec3f, 256>;
+var<workgroup> highs: array<vec3f, 256>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -244,7 +252,29 @@ fn main(
     }
     if (lane == 0u) { atomicStore(&kept_here, 0u); }
     workgroupBarrier();
-    if (index < parameters.bound && place(index) == 0u) { atomicAdd(&kept_here, 1u); }
+    var centres = Range(vec3f(LARGEST), vec3f(-LARGEST));
+    if (index < parameters.bound) {
+        let placed = place(index);
+        if (placed.removed == 0u) {
+            atomicAdd(&kept_here, 1u);
+            let centre = placed.box.low * 0.125 + placed.box.high * 0.125;
+            centres = Range(centre, centre);
+        }
+    }
+    lows[lane] = centres.low;
+    highs[lane] = centres.high;
     workgroupBarrier();
-    if (lane == 0u && index < parameters.bound) { kept_counts[number] = atomicLoad(&kept_here); }
+    for (var width = 128u; width > 0u; width /= 2u) {
+        if (lane < width) {
+            centres.low = min(centres.low, lows[lane + width]);
+            centres.high = max(centres.high, highs[lane + width]);
+            lows[lane] = centres.low;
+            highs[lane] = centres.high;
+        }
+        workgroupBarrier();
+    }
+    if (lane == 0u && index < parameters.bound) {
+        summaries[number] =
+            InstanceGroup(centres.low, atomicLoad(&kept_here), centres.high, 0u);
+    }
 }

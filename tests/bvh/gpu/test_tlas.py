@@ -19,9 +19,10 @@ from bvh.gpu.cluster_records import (
 )
 from bvh.gpu.cluster_tree import cluster_tree
 from bvh.gpu.small_sort import small_sort
-from bvh.gpu.sorted_boxes import sort_boxes
+from bvh.gpu.sorted_boxes import SortedBoxes, sort_boxes
 from bvh.gpu.tlas import GRID_BITS, MOST_INSTANCES, SIZE_BITS, GpuTlas, tlas_bytes
 from bvh.gpu.tlas_records import (
+    INSTANCE_GROUP,
     PLACED_INSTANCE,
     TLAS_REPORT,
     pack_blas_records,
@@ -94,7 +95,8 @@ class Rig:
         parameters, segment_parameters, top_parameters = (
             record for _, record in self.tlas.parameter_records()
         )
-        placed, kept = np.zeros(n, PLACED_INSTANCE.dtype), np.zeros(n // 256 + 1, np.uint32)
+        placed = np.zeros(n, PLACED_INSTANCE.dtype)
+        summaries = np.zeros(n // 256 + 1, INSTANCE_GROUP.dtype)
         report, state = np.zeros(1, TLAS_REPORT.dtype), np.zeros(1, BUILD_STATE.dtype)
         boxes, leaves = np.zeros(6 * n + 6, np.float32), np.zeros(32 * n + 32, np.uint32)
         cut = np.zeros(segments + 1, CLUSTER_SEGMENT.dtype)
@@ -102,8 +104,8 @@ class Rig:
         trees = np.zeros(1, TREE_RECORD.dtype)
         trees["limit_unit"] = tlas_bytes(CAPACITY) // 64
         given = pack_instance_records(instances)
-        instance_setup(parameters, np.array([n]), given, self.table, placed, kept, report)
-        instance_compact(parameters, placed, kept, boxes, leaves, state, cut, report)
+        instance_setup(parameters, np.array([n]), given, self.table, placed, summaries, report)
+        instance_compact(parameters, placed, summaries, boxes, leaves, state, cut, report)
         kept = int(state["kept"][0])
         order = np.zeros(max(n, 1), np.uint32)
         if segments == 1:
@@ -199,6 +201,7 @@ def test_many_are_sorted_by_digits_to_the_same_bytes(
     by_tiles = rig.build(instances)
     rig.build(_instances(rng, 1200))
     monkeypatch.setattr("bvh.gpu.tlas.MOST_TILES", 2)
+    rig.tlas._sort = SortedBoxes(rig.device, CAPACITY, GRID_BITS, SIZE_BITS)
     by_digits = rig.build(instances)
     used = unpack_header(by_tiles.words).size_bytes // 4
     assert (by_tiles.words[:used] == by_digits.words[:used]).all()
