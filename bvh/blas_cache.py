@@ -1,10 +1,10 @@
 """Static BLASes on disk, so that a scene that was built once opens at once.
 
 An entry is keyed by everything that its bytes follow from: triangles, ids, opacity, build options,
-container version, and CACHE_VERSION for the builders' own changes. Files are written beside their
-place and moved there, so that no reader sees half of one; a checksum finds damaged ones, which are
-removed and built again. Past the size limit those used longest ago go first. A folder that cannot
-be written is no error: the cache then only misses.
+container version, and the sources of the builders. Files are written beside their place and moved
+there, so that no reader sees half of one; a checksum finds damaged ones, which are removed and
+built again. Past the size limit those used longest ago go first. A folder that cannot be written
+is no error: the cache then only misses.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from bvh import header
 from bvh.build import Blas, BuildOptions, BuildStats, build_blas
 
-# Raise it with every change that makes builders give other trees for the same input.
+# Raise it when entries come to follow from something that the key does not have.
 CACHE_VERSION = 1
 DEFAULT_LIMIT = 2 << 30
 _MAGIC = b"TLBLAS01"
@@ -44,6 +45,18 @@ def cache_folder() -> Path:
     return base / "treeline" / "blas"
 
 
+@cache
+def source_digest() -> str:
+    """SHA-256 of this package's Python and WGSL: no entry outlives a change of a builder."""
+    digest = hashlib.sha256()
+    folder = Path(__file__).parent
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".wgsl")):
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(folder)} {len(data)} ".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
 def blas_key(
     triangles: F32, geometry: U32, primitive: U32, opaque: NDArray[np.bool_], options: BuildOptions
 ) -> str:
@@ -51,6 +64,7 @@ def blas_key(
     versions = {name: value for name, value in vars(header).items() if name.endswith("VERSION")}
     settings = {
         "cache": CACHE_VERSION,
+        "source": source_digest(),
         "container": versions,
         "options": asdict(options),
         "stats": [item.name for item in fields(BuildStats)],

@@ -139,3 +139,13 @@ def test_the_users_folder(monkeypatch: Any, tmp_path: Path) -> None:
     for unusable in ("", "relative/folder"):
         monkeypatch.setenv("XDG_CACHE_HOME", unusable)
         assert cache_folder() == tmp_path / "home" / ".cache" / "treeline" / "blas"
+
+
+def test_a_change_of_the_builders_source_is_another_key(
+    rng: np.random.Generator, monkeypatch: Any
+) -> None:
+    given = _given(rng)
+    before = blas_key(*given)
+    assert len(blas_cache.source_digest()) == 64 and blas_key(*given) == before
+    monkeypatch.setattr(blas_cache, "source_digest", lambda: "other")
+    assert blas_key(*given) != before
