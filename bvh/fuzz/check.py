@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh import oracle
-from bvh.fuzz.mutations import Mutation, apply, mutate, undo
+from bvh.fuzz.damage import Mutation
+from bvh.fuzz.mutations import apply, mutate, undo
 from bvh.fuzz.subjects import EDGE_MARGIN, Subject, nearest, same_t
 from bvh.validate import validate
 from engine.gpu.errors import UserError

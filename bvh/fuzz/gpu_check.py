@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.fuzz.check import Tally, expected_t, judge, mutation_of, rays_for
-from bvh.fuzz.mutations import WORDS, Mutation, apply, undo
+from bvh.fuzz.damage import WORDS, Mutation
+from bvh.fuzz.mutations import apply, undo
 from bvh.fuzz.subjects import Subject
 from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant, scene_has_fans
 from bvh.rays import MISS_ID

@@ -15,7 +15,8 @@ from bvh import oracle
 from bvh.build import BuildOptions
 from bvh.fuzz import check, gpu_check
 from bvh.fuzz.check import Tally, mutation_of
-from bvh.fuzz.mutations import KINDS, SORTS, Mutation, apply, undo
+from bvh.fuzz.damage import Mutation
+from bvh.fuzz.mutations import KINDS, SORTS, apply, undo
 from bvh.fuzz.subjects import Subject, make_subject
 from bvh.header import HEADER
 from bvh.validate import validate
