@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -120,32 +120,30 @@ def main(
     if load_only:
         keep_busy(device)
     wanted = [parse_case(text, leaf, nodes) for text in cases.split(",")]
+    loaded_scenes = [
+        ("hall" if path is None else path.name, load(path)) for path in scenes or (None,)
+    ]
     rows = []
-    for path in scenes or (None,):
-        scene = load(path)
-        triangles = baked_triangles(scene)
-        for second_process in (False, True):
-            for case in wanted:
-                start = time.perf_counter()
-                if second_process:
-                    with loaded(adapter):
-                        row = stress(device, triangles, case, runs)
-                else:
-                    row = stress(device, triangles, case, runs)
-                name = "hall" if path is None else path.name
-                row |= {
-                    "scene": name,
-                    "scene_sha256": scene.sha256,
-                    "triangles": len(triangles),
-                    "second_process": second_process,
-                }
-                rows.append(row)
-                print(
-                    f"{name}, {case.name}, {'loaded' if second_process else 'alone'}: {runs} runs, "
-                    f"{row['different']} different, {row['invalid']} invalid "
-                    f"({time.perf_counter() - start:.1f} s) {row['first_fault']}",
-                    flush=True,
-                )
+    for second_process in (False, True):
+        with loaded(adapter) if second_process else nullcontext():
+            for name, scene in loaded_scenes:
+                triangles = baked_triangles(scene)
+                for case in wanted:
+                    start = time.perf_counter()
+                    row = {
+                        "scene": name,
+                        "scene_sha256": scene.sha256,
+                        "triangles": len(triangles),
+                        "second_process": second_process,
+                        **stress(device, triangles, case, runs),
+                    }
+                    rows.append(row)
+                    print(
+                        f"{name}, {case.name}, {'loaded' if second_process else 'alone'}: "
+                        f"{runs} runs, {row['different']} different, {row['invalid']} invalid "
+                        f"({time.perf_counter() - start:.1f} s) {row['first_fault']}",
+                        flush=True,
+                    )
     faults = sum(row["different"] + row["invalid"] for row in rows)
     record = {
         "context": make_context(device),
