@@ -5,6 +5,7 @@
 #import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/half_bounds.wgsl"
 #import "bvh/gpu/shaders/cluster_node.wgsl"
+#import "bvh/gpu/shaders/cluster_sweep.wgsl"
 #import $lanes
 
 @group(0) @binding(0) var<uniform> parameters: ClusterParameters;
@@ -53,17 +54,6 @@ fn shared_box(at: u32) -> Box {
     return Box(bitcast<vec3f>(first_half[at].xyz), bitcast<vec3f>(second_half[at].xyz));
 }
 
-fn shared_part(slot: u32) -> Part {
-    let a = first_half[slot];
-    let b = second_half[slot];
-    return Part(bitcast<vec3f>(a.xyz), a.w, b.xyz, b.w);
-}
-
-fn share_part(slot: u32, part: Part) {
-    first_half[slot] = vec4u(bitcast<vec3u>(part.cost), part.stack);
-    second_half[slot] = vec4u(part.counts, part.depth);
-}
-
 fn ceil_log2(value: u32) -> u32 {
     return 32u - countLeadingZeros(max(value, 1u) - 1u);
 }
@@ -90,12 +80,19 @@ fn nearest(i: u32, count: u32) -> u32 {
     let mine = shared_box(i);
     var choice = Choice(0xffffffffu, i);
     // Four steps at a time, so that their loads overlap. Places below 0 wrap and are past the end.
-    for (var first = 1u; first <= parameters.radius; first += 4u) {
-        for (var k = 0u; k < 4u; k += 1u) {
-            let step = select(SEGMENT, first + k, first + k <= parameters.radius);
-            choice = better(choice, mine, i, i - step, count);
-            choice = better(choice, mine, i, i + step, count);
-        }
+    for (var step = 1u; step <= parameters.radius; step += 4u) {
+        choice = better(choice, mine, i, i - step, count);
+        choice = better(choice, mine, i, i + step, count);
+        let left = parameters.radius - step;
+        let second = select(SEGMENT, step + 1u, left >= 1u);
+        choice = better(choice, mine, i, i - second, count);
+        choice = better(choice, mine, i, i + second, count);
+        let third = select(SEGMENT, step + 2u, left >= 2u);
+        choice = better(choice, mine, i, i - third, count);
+        choice = better(choice, mine, i, i + third, count);
+        let fourth = select(SEGMENT, step + 3u, left >= 3u);
+        choice = better(choice, mine, i, i - fourth, count);
+        choice = better(choice, mine, i, i + fourth, count);
     }
     return choice.found;
 }
@@ -295,73 +292,6 @@ fn main(
     created += u32(alone);
     rounds += u32(alone);
     workgroupBarrier();
-
-    // Upwards, a round at a time: the best cut of every subtree. A node takes its left child's slot.
-    for (var i = lane; i < 2u; i += LANES) { share_part(i, empty_part()); }
-    workgroupBarrier();
-    for (var k = 0u; k < PER_LANE; k += 1u) {
-        if (mine.places[k] >= SEGMENT) { continue; }
-        var part = leaf_part();
-        let id = mine.ids[k];
-        if (id >= 0) {
-            part = Part(nodes[id].cost, nodes[id].stack, nodes[id].counts, nodes[id].depth);
-        }
-        share_part(mine.places[k], part);
-    }
-    workgroupBarrier();
-    var first = 0u;
-    for (var round = 0u; round < rounds; round += 1u) {
-        let end = round_ends[round];
-        for (var node = first + lane; node < end; node += LANES) {
-            let slots = joined[node];
-            let left = slots & SLOT_MASK;
-            let both = join(shared_part(left), shared_part(slots >> SLOT_BITS), areas[node]);
-            share_part(left, both.part);
-            joined[node] = slots | both.shares << (2u * SLOT_BITS);
-            let id = base + node;
-            nodes[id].cost = both.part.cost;
-            nodes[id].shares = both.shares;
-            nodes[id].units = 2u * both.part.counts;
-            nodes[id].counts = both.part.counts;
-            nodes[id].stack = both.part.stack;
-            nodes[id].depth = both.part.depth;
-            nodes[id].reserved = array<u32, 2>(0u, 0u);
-        }
-        first = end;
-        workgroupBarrier();
-    }
-    if (parameters.node_format == 0u) { return; }
-
-    // Which of them are FP16, and upwards again: how many bytes that makes.
-    storageBarrier();
-    for (var node = lane; node < created; node += LANES) {
-        let id = base + node;
-        if (wants_half(slots_of(nodes[id].left, nodes[id].right, nodes[id].shares))) {
-            joined[node] |= HALF << (2u * SLOT_BITS);
-        }
-    }
-    for (var i = lane; i < 2u; i += LANES) { first_half[i] = vec4u(0u); }
-    workgroupBarrier();
-    for (var k = 0u; k < PER_LANE; k += 1u) {
-        if (mine.places[k] >= SEGMENT) { continue; }
-        var units = vec3u(0u);
-        if (mine.ids[k] >= 0) { units = nodes[mine.ids[k]].units; }
-        first_half[mine.places[k]] = vec4u(units, 0u);
-    }
-    workgroupBarrier();
-    first = 0u;
-    for (var round = 0u; round < rounds; round += 1u) {
-        let end = round_ends[round];
-        for (var node = first + lane; node < end; node += LANES) {
-            let left = joined[node] & SLOT_MASK;
-            let right = joined[node] >> SLOT_BITS & SLOT_MASK;
-            let shares = joined[node] >> (2u * SLOT_BITS);
-            let units = join_units(first_half[left].xyz, first_half[right].xyz, shares);
-            first_half[left] = vec4u(units, 0u);
-            nodes[base + node].units = units;
-            nodes[base + node].shares = shares;
-        }
-        first = end;
-        workgroupBarrier();
-    }
+    sweep_cuts(lane, base, rounds, mine);
+    if (parameters.node_format != 0u) { sweep_units(lane, base, rounds, created, mine); }
 }

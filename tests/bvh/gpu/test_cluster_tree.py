@@ -87,7 +87,7 @@ def _build(
         "parents": np.zeros(room.sum(), np.uint32),
         "parameters": make_cluster_parameters(
             segments=number,
-            radius=8,
+            radius=fields.pop("radius", 8),
             roots=1,
             max_levels=fields.pop("max_levels", MAX_DEPTH),
             finish=1,
@@ -157,6 +157,12 @@ def test_twins_and_trees(device: Any, stages: Any, rng: Any, kind: str, node_for
             host = collapse_best(binary)
             ours, theirs = half_area(wide.bounds).sum(), half_area(host.bounds).sum()
             assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+@pytest.mark.parametrize("radius", [1, 3, 6, 11])
+def test_other_radii(device: Any, stages: Any, rng: Any, radius: int) -> None:
+    counts = [2, 9, 100]
+    _build(device, stages, rng, counts, _boxes(rng, sum(counts), "random"), radius=radius)
 
 
 def test_few_levels_are_kept_to(device: Any, stages: Any, rng: Any) -> None:
