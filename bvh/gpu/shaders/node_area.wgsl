@@ -1,6 +1,8 @@
 // Half the surface area of an inner node. Who imports this declares `bounds` (six f32 a node) and
 // `rounded`, which keeps a product apart from the sum it goes into.
 
+#import "bvh/gpu/shaders/box.wgsl"
+
 // Longer sides count as this long, so that sums over millions of nodes stay finite.
 const LONGEST_SIDE = 1e15;
 

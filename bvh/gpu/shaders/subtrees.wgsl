@@ -7,7 +7,6 @@
 
 #import bvh.gpu.build_records
 #import bvh.gpu.tree_order_records
-#import "bvh/gpu/shaders/box.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: vec4u; // first level, levels (1..8), zero, 0
 @group(0) @binding(1) var<storage, read> level_starts: array<u32>;

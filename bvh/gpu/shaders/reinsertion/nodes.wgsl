@@ -1,5 +1,7 @@
 // What the stages of the reinsertion share: see bvh/gpu/reinsertion_records.py.
 
+#import "bvh/gpu/shaders/box.wgsl"
+
 // Where a node's word lies in buffers that have one for every node.
 fn place(node: i32, nodes: u32) -> u32 {
     return select(nodes + u32(~node), u32(max(node, 0)), node >= 0);

@@ -2,7 +2,6 @@
 
 #import bvh.gpu.build_records
 #import bvh.gpu.reinsertion_records
-#import "bvh/gpu/shaders/box.wgsl"
 #import "bvh/gpu/shaders/reinsertion/touched.wgsl"
 
 override BY_NODE: bool; // among moves of equal gain, after those of less are out

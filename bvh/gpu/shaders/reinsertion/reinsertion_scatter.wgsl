@@ -3,7 +3,6 @@
 #import bvh.gpu.build_records
 #import bvh.gpu.reinsertion_records
 #import "bvh/gpu/shaders/box.wgsl"
-#import "bvh/gpu/shaders/reinsertion/nodes.wgsl"
 
 @group(0) @binding(0) var<storage, read> state: array<BuildState>;
 @group(0) @binding(1) var<storage, read> progress: array<Progress>;
