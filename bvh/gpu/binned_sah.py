@@ -45,6 +45,7 @@ from bvh.gpu.tree_builder import TreeBuilder
 from bvh.tree import Bounds, Tree, empty_bounds
 from engine.gpu.device import Device
 from engine.gpu.stage import Stage
+from engine.gpu.twin import call_twin
 
 TWINS: dict[str, Callable[..., None]] = {
     "sah_clear": sah_clear,
@@ -182,7 +183,5 @@ def make_arrays(bounds: Bounds, capacity: int) -> dict[str, Any]:
 
 
 def run_twin(name: str, arrays: dict[str, Any]) -> None:
-    """Runs a stage's twin over arrays of its bindings' names."""
-    twin = TWINS[name]
-    code = twin.__code__
-    twin(*(arrays[argument] for argument in code.co_varnames[: code.co_argcount]))
+    """One stage on the CPU."""
+    call_twin(TWINS[name], arrays)

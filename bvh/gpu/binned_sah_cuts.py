@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.binned_sah_records import BINS, TILE, scaled_area
+from bvh.gpu.binned_sah_records import BINS, HALVED, TILE, scaled_area
 
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
@@ -89,3 +89,11 @@ def cheapest_cut(cost: F32, usable: Mask, uneven: I64) -> tuple[I64, Mask]:
     key = (key << np.uint64(32) | uneven.astype(np.uint64)).reshape(len(cost), -1)
     best = np.argmin(key, axis=1)
     return best, usable.reshape(len(cost), -1)[np.arange(len(cost)), best]
+
+
+def goes_left(axis: U32, last_bin: U32, left_count: U32, packed: U32, offset: I64) -> Mask:
+    """Whether members of nodes with these cuts are on the left, by their packed bins or, where a
+    node is HALVED, their place in it; as sah_sides.wgsl."""
+    halved = axis == HALVED
+    shift = np.where(halved, 0, 5 * axis).astype(np.uint32)
+    return np.asarray(np.where(halved, offset < left_count, (packed >> shift & 31) <= last_bin))

@@ -22,6 +22,7 @@ from bvh.gpu.binned_sah_cuts import (
     cheapest_cut,
     cut_costs,
     cut_sides,
+    goes_left,
     grow_boxes,
     members,
     rank_in_node,
@@ -177,11 +178,8 @@ def write_inner(children: I32, node: I64, left: I64, total: I64) -> None:
 
 
 def _goes_left(splits: Records, slot: I64, packed: U32, offset: I64) -> Mask:
-    axis = splits["axis"][slot]
-    halved = axis == HALVED
-    shift = np.where(halved, 0, 5 * axis).astype(np.uint32)
-    by_bin = (packed >> shift & 31) <= splits["last_bin"][slot]
-    return np.asarray(np.where(halved, offset < splits["left_count"][slot], by_bin))
+    cut = splits[slot]
+    return goes_left(cut["axis"], cut["last_bin"], cut["left_count"], packed, offset)
 
 
 def sah_count(nodes: Records, splits: Records, work: U32, tiles: Records) -> None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from bvh.gpu.binned_sah_cuts import (
     EMPTY_BIN,
     EMPTY_EXTENT,
+    goes_left,
     grow_boxes,
     members,
     rank_in_node,
@@ -32,7 +33,6 @@ from bvh.gpu.binned_sah_cuts import (
 )
 from bvh.gpu.binned_sah_records import (
     BIN_WORDS,
-    HALVED,
     NO_SLOT,
     TILE,
     WORK_WORDS,
@@ -118,12 +118,14 @@ def spatial_sides(
     listed, slot, place = members(nodes)
     records = work.reshape(-1, WORK_WORDS)
     mine = records[place]
-    axis = cuts["object_axis"][slot]
-    halved = axis == HALVED
-    shift = np.where(halved, 0, 5 * axis).astype(np.uint32)
-    by_bin = (mine[:, 7] >> shift & 31) <= cuts["last_bin"][slot]
-    offset = place - listed["first"][slot]
-    object_left = np.where(halved, offset < cuts["object_left"][slot], by_bin)
+    cut = cuts[slot]
+    object_left = goes_left(
+        cut["object_axis"],
+        cut["last_bin"],
+        cut["object_left"],
+        mine[:, 7],
+        place - listed["first"][slot],
+    )
     cheaper = cuts["cheaper"][slot] == 1
     every = np.arange(len(slot))
     along = cuts["axis"][slot].astype(np.int64)

@@ -30,6 +30,7 @@ from bvh.gpu.spatial_stages import (
     spatial_start,
 )
 from bvh.tree import Bounds
+from engine.gpu.twin import call_twin
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -141,12 +142,6 @@ def make_arrays(corners: F32, bounds: Bounds, share: int) -> dict[str, Any]:
     return arrays
 
 
-def run_twin(name: str, arrays: dict[str, Any]) -> None:
-    """Runs a stage's twin over arrays of its bindings' names."""
-    code = TWINS[name].__code__
-    TWINS[name](*(arrays[argument] for argument in code.co_varnames[: code.co_argcount]))
-
-
 def split_by_twins(corners: F32, bounds: Bounds, share: int, levels: int) -> tuple[I64, Bounds]:
     """(block [m], box [m, 2, 3]) of every reference to blocks of `corners` (`pack_corners`)."""
     arrays = make_arrays(corners, bounds, share)
@@ -154,12 +149,12 @@ def split_by_twins(corners: F32, bounds: Bounds, share: int, levels: int) -> tup
         named = level_names(arrays, level)
         named["parameters"] = make_parameters(level, share)
         for name in ("spatial_clear", "spatial_start") if level == 0 else ():
-            run_twin(name, named)
+            call_twin(TWINS[name], named)
         for name in LEVEL_STAGES if levels else ():
-            run_twin(name, named)
+            call_twin(TWINS[name], named)
     named = level_names(arrays, levels)
     named["parameters"] = make_parameters(0, share)
-    run_twin("spatial_finish", named)
+    call_twin(TWINS["spatial_finish"], named)
     total = int(arrays["new_state"][0])
     blocks = arrays["split_blocks"][: 2 * total : 2].astype(np.int64)
     return blocks, arrays["split_boxes"][: 6 * total].reshape(total, 2, 3)

@@ -9,7 +9,6 @@ This is the optimisation on the CPU, made of the NumPy twins of the stages that
 `bvh.gpu.reinsertion` dispatches, so the tree is the GPU's, node for node.
 """
 
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from bvh.gpu.build_records import BUILD_STATE
 from bvh.gpu.reinsertion_records import PROGRESS, buffer_bytes, make_parameters
 from bvh.gpu.reinsertion_stages import END, MARK, MOVE, START, TWINS
 from bvh.tree import MAX_DEPTH, Bounds, Tree
+from engine.gpu.twin import call_twin
 
 # Of scratch that is not u32.
 DTYPES: dict[str, type] = {
@@ -105,7 +105,5 @@ def run_round(buffers: dict[str, NDArray[Any]], config: ReinsertionConfig, numbe
 
 
 def run_twin(name: str, buffers: dict[str, NDArray[Any]]) -> None:
-    """One stage on the CPU: a twin's arguments have the names of its buffers."""
-    twin = TWINS[name]
-    parameters = inspect.signature(twin).parameters.values()
-    twin(*(buffers[p.name] for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD))
+    """One stage on the CPU."""
+    call_twin(TWINS[name], buffers)

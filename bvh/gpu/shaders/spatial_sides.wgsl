@@ -4,6 +4,7 @@
 #import bvh.gpu.spatial_records
 #import "bvh/gpu/shaders/sah_boxes.wgsl"
 #import "bvh/gpu/shaders/sah_tiles.wgsl"
+#import "bvh/gpu/shaders/sah_sides.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: SplitParameters;
 @group(0) @binding(1) var<storage, read> nodes: array<SahNode>;
@@ -45,9 +46,8 @@ fn main(
         workgroupBarrier();
         let slot = tiles[tile].node;
         let node = nodes[slot + 1u];
-        let object_axis = cuts[slot].object_axis;
-        let last_bin = cuts[slot].last_bin;
-        let halves = cuts[slot].object_left;
+        let object = SahSplit(cuts[slot].object_axis, cuts[slot].last_bin, cuts[slot].object_left,
+            NO_SLOT, NO_SLOT);
         let cheaper = cuts[slot].cheaper == 1u;
         let axis = cuts[slot].axis;
         let plane = cuts[slot].plane;
@@ -55,9 +55,7 @@ fn main(
         for (var i = places.x + lane; i < places.y; i += 256u) {
             let a = work[2u * (node.first + i)];
             let b = work[2u * (node.first + i) + 1u];
-            var goes_left = i < halves;
-            if (object_axis != HALVED) { goes_left = (b.w >> (5u * object_axis) & 31u) <= last_bin; }
-            var sides = select(0u, OBJECT_LEFT, goes_left);
+            var sides = select(0u, OBJECT_LEFT, goes_left(object, b.w, i));
             if (cheaper) { sides |= spatial_sides(a, b, axis, plane); }
             work[2u * (node.first + i) + 1u] = vec4u(b.xyz, b.w & 0x7fffu | sides);
             if ((sides & OBJECT_LEFT) != 0u) { atomicAdd(&object_left, 1u); }
