@@ -1,7 +1,7 @@
 """Many small BLASes in one batch on the GPU: about thirty dispatches for all of them together.
 
     set-up and pairs over all triangles -> a run of blocks a mesh -> one workgroup a mesh: order,
-    tree, collapse -> sizes, scan -> guest bytes, one container behind the other
+    tree, collapse -> sizes, places -> guest bytes, one container behind the other
 
 Sizes are exact before the first byte is written, so containers are packed tight (bases at multiples
 of 256 bytes) without a copy. The containers are those of `bvh.encode`. `resources["blases"]` is
@@ -45,7 +45,6 @@ from bvh.layout import BASE_ALIGN_BYTES, GEOMETRY_INDEX_MASK, UNIT_BYTES
 from bvh.tree import MAX_DEPTH
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
-from engine.gpu.primitives.scan import ExclusiveScan
 from engine.gpu.stage import Stage
 
 F32 = NDArray[np.float32]
@@ -97,6 +96,8 @@ class GpuSmallBlas:
             "trees": TREE_RECORD.size * meshes,
             "blases": BLAS_RECORD.size * meshes,
             "sizes": 4 * meshes,
+            "size_sums": 4 * max(1, group_count(meshes)),
+            "total_units": 4,
             "leaves": 64 * triangles,
             "order": 4 * triangles,
             "nodes": CLUSTER_NODE.size * node_capacity(triangles, meshes),
@@ -116,7 +117,6 @@ class GpuSmallBlas:
         self.pairing = GpuPairing(device, triangles, leaf)
         self.resources.update(self.pairing.buffers)
         self.resources["starts"] = self.pairing.resources["starts"]
-        self._scan = ExclusiveScan(device, max(meshes, 1), with_total=True)
         self.stages = {
             name: Stage(
                 device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin, slots=lanes_slot(device)
@@ -180,7 +180,6 @@ class GpuSmallBlas:
         record["geometries"] = geometries
         self._given = counts
         self.pairing.set_count(int(counts.sum()))
-        self._scan.set_count(len(meshes))
         self._write_parameters()
         self.device.write(self.resources["meshes"], record)
         if not counts.sum():
@@ -226,8 +225,6 @@ class GpuSmallBlas:
         mine = {**resources, "parameters": self._parameters}
         groups = group_count(len(self._given))
         self.stages["small_sizes"].dispatch(scope, mine, groups)
-        if groups:
-            self._scan.encode(scope, resources["sizes"])
         self.stages["small_places"].dispatch(scope, mine, groups)
         mine["parameters"] = self._segment_parameters
         self.stages["cluster_encode"].dispatch(scope, mine, len(self._given))
@@ -238,7 +235,7 @@ class GpuSmallBlas:
         count = len(self._given)
         end = self.base_bytes
         if count:
-            end += UNIT_BYTES * int(self.device.read(self._scan.total, count=1)[0])
+            end += UNIT_BYTES * int(self.device.read(self.resources["total_units"], count=1)[0])
         if end > self.end_bytes:
             raise LimitError(
                 f"{count} small BLASes need {end - self.base_bytes:,} bytes, there are "

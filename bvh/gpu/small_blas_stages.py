@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.encode import pack_blocks
+from bvh.gpu.build_records import GROUP_SIZE, group_count
 from bvh.gpu.cluster_records import HALF
 from bvh.gpu.pair_records import host_blocks
 from bvh.layout import (
@@ -71,13 +72,17 @@ def small_segments(
     trees["limit_unit"][:number] = parameters["limit_unit"]
 
 
-def small_sizes(parameters: Records, segments: Records, nodes: Records, sizes: U32) -> None:
+def small_sizes(
+    parameters: Records, segments: Records, nodes: Records, sizes: U32, size_sums: U32
+) -> None:
     """Twin of small_sizes.wgsl."""
     number = int(parameters["meshes"][0])
     root = nodes[segments["root"][:number]]
     size = HEADER_BYTES // UNIT_BYTES + root["units"][:, 0] + root["leaves"]
     size += (root["shares"] & HALF) != 0
     sizes[:number] = (size + 3) & ~np.uint32(3)
+    starts = np.arange(0, number, GROUP_SIZE)
+    size_sums[: len(starts)] = np.add.reduceat(sizes[:number], starts) if number else 0
 
 
 def small_places(
@@ -85,13 +90,16 @@ def small_places(
     segments: Records,
     nodes: Records,
     sizes: U32,
+    size_sums: U32,
     trees: Records,
     blases: Records,
+    total_units: U32,
 ) -> None:
-    """Twin of small_places.wgsl; `sizes` are scanned by now."""
+    """Twin of small_places.wgsl."""
     number = int(parameters["meshes"][0])
     root = nodes[segments["root"][:number]]
-    base = parameters["base_unit"] + sizes[:number]
+    base = parameters["base_unit"] + np.cumsum(sizes[:number], dtype=np.uint32) - sizes[:number]
+    total_units[0] = size_sums[: group_count(number)].sum()
     trees["base_unit"][:number] = base
     used = (root["leaves"] > 0)[:, None]
     out = blases[:number]

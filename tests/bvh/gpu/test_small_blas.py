@@ -24,7 +24,7 @@ from bvh.gpu.small_blas import (
     SmallMesh,
     small_blas_bytes,
 )
-from bvh.gpu.small_blas_records import SMALL_MESH
+from bvh.gpu.small_blas_records import SMALL_MESH, SMALL_PARAMETERS
 from bvh.gpu.small_blas_stages import small_leaves, small_places, small_segments, small_sizes
 from bvh.gpu.small_sort import small_sort
 from bvh.gpu.tlas import GpuTlas
@@ -35,6 +35,7 @@ from bvh.scene_bvh import SceneBvh
 from bvh.tlas import BvhInstance
 from bvh.validate import validate
 from engine.gpu.errors import LimitError, UserError
+from engine.gpu.stage import Stage
 
 MESHES, TRIANGLES = 24, 3000
 
@@ -139,9 +140,10 @@ class Rig:
         cluster_tree(segment_parameters, order, flat, segments, nodes, leaf_parents,
                      np.zeros(kept + 1, np.int32))  # fmt: skip
         sizes = np.zeros(number, np.uint32)
-        small_sizes(parameters, segments, nodes, sizes)
-        sizes = np.cumsum(sizes, dtype=np.uint32) - sizes
-        small_places(parameters, segments, nodes, sizes, trees, np.zeros(number, BLAS_RECORD.dtype))
+        sums, total = np.zeros(number, np.uint32), np.zeros(1, np.uint32)
+        small_sizes(parameters, segments, nodes, sizes, sums)
+        small_places(parameters, segments, nodes, sizes, sums, trees,
+                     np.zeros(number, BLAS_RECORD.dtype), total)  # fmt: skip
         words, parents = np.zeros(self.end // 4, np.uint32), np.zeros(self.end // 64, np.uint32)
         cluster_encode(segment_parameters, segments, trees, nodes, leaf_parents, flat, leaves,
                        words, parents)  # fmt: skip
@@ -292,3 +294,40 @@ def test_a_mesh_alone_is_a_whole_scene(rig: Rig, built: SimpleNamespace, rng: An
     for name in ("t", "u", "v", "object", "primitive", "instance"):
         assert (getattr(a, name) == getattr(b, name)).all(), name
     assert (~a.missed).sum() > 100
+
+
+@pytest.mark.parametrize("number", [1, 256, 257, 700])
+def test_sizes_and_places_of_many_meshes(device: Any, rng: Any, number: int) -> None:
+    parameters = np.zeros(1, SMALL_PARAMETERS.dtype)
+    parameters["meshes"], parameters["base_unit"] = number, 16
+    nodes = np.zeros(900, CLUSTER_NODE.dtype)
+    nodes["units"], nodes["leaves"] = rng.integers(1, 300, (900, 3)), rng.integers(0, 200, 900)
+    nodes["shares"] = rng.integers(0, 256, 900)
+    segments = np.zeros(number, CLUSTER_SEGMENT.dtype)
+    segments["root"] = rng.integers(0, 900, number)
+    cpu = {
+        "parameters": parameters,
+        "segments": segments,
+        "nodes": nodes,
+        "sizes": rng.integers(0, 2**32, number, np.uint32),
+        "size_sums": rng.integers(0, 2**32, 3, np.uint32),
+        "trees": np.zeros(number, TREE_RECORD.dtype),
+        "blases": np.zeros(number, BLAS_RECORD.dtype),
+        "total_units": np.zeros(1, np.uint32),
+    }
+    gpu = {
+        name: device.upload(name, value, "UNIFORM|COPY_DST" if name == "parameters" else
+                            "STORAGE|COPY_SRC|COPY_DST")
+        for name, value in cpu.items()
+    }  # fmt: skip
+    for twin in (small_sizes, small_places):
+        name = twin.__name__
+        stage = Stage(device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin)
+        stage.run(gpu, -(-number // 256))
+        stage.run_cpu(cpu)
+    for name in ("sizes", "size_sums", "trees", "blases", "total_units"):
+        want = np.ascontiguousarray(cpu[name]).reshape(-1).view(np.uint32)
+        assert (device.read(gpu[name], count=len(want)) == want).all(), name
+    ends = cpu["trees"]["base_unit"] + cpu["sizes"]
+    assert (cpu["trees"]["base_unit"] == np.append(16, ends[:-1])).all()
+    assert ends[-1] == 16 + cpu["total_units"][0]
