@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh import oracle
+from bvh.fuzz.crossings import EDGE_MARGIN, nearest, same_t
 from bvh.fuzz.damage import Mutation
 from bvh.fuzz.mutations import apply, mutate, undo
-from bvh.fuzz.subjects import EDGE_MARGIN, Subject, nearest, same_t
+from bvh.fuzz.subjects import Subject
 from bvh.validate import validate
 from engine.gpu.errors import UserError
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bvh import layout
-from bvh.fuzz.subjects import ContainerMap, Subject
+from bvh.fuzz.container_map import ContainerMap
+from bvh.fuzz.subjects import Subject
 
 WORDS, PARENTS = 0, 1  # which buffer an edit is of
 ANY_WORD = 1 << 32

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bvh import layout
+from bvh.fuzz.container_map import ContainerMap
 from bvh.fuzz.damage import (
     ANY_WORD,
     WORDS,
@@ -11,7 +12,7 @@ from bvh.fuzz.damage import (
     bits,
     read_bound,
 )
-from bvh.fuzz.subjects import ContainerMap, Subject
+from bvh.fuzz.subjects import Subject
 
 
 def _block(s: Subject, rng: Rng) -> tuple[int, ContainerMap, int, int, int]:

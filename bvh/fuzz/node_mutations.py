@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bvh import layout
+from bvh.fuzz.container_map import ContainerMap
 from bvh.fuzz.damage import (
     ANY_WORD,
     PARENTS,
@@ -17,7 +18,7 @@ from bvh.fuzz.damage import (
     random_slot,
     read_bound,
 )
-from bvh.fuzz.subjects import ContainerMap, Subject
+from bvh.fuzz.subjects import Subject
 
 
 def _set_pointer(

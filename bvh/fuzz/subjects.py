@@ -1,27 +1,27 @@
 """Valid scene buffers of a thousand nodes and more, with what a fuzzer must know about them:
 where everything lies, what every box has to enclose, and which rays cross which triangles.
 
-The truth about crossings is brute force in float64 over the decoded triangles, placed by the
-stored matrices; no tree takes part in it.
+The truth about crossings is that of `bvh.fuzz.crossings` over the decoded triangles, placed by the
+stored matrices.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bvh import layout, oracle
 from bvh.build import Blas, BuildOptions, build_blas
-from bvh.decode import (
-    TriangleRows,
-    container_nodes,
-    decode_triangles,
-    leaf_records,
-    node_boxes,
+from bvh.fuzz.container_map import ContainerMap, map_container
+from bvh.fuzz.crossings import (
+    EDGE_MARGIN,
+    Crossings,
+    cross_triangles,
+    nearest,
+    passes_sphere,
+    same_t,
 )
-from bvh.fan_blocks import find_fan_rows, unpack_fan_table
-from bvh.header import Header, unpack_header
 from bvh.rays import Rays, make_rays
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
@@ -34,56 +34,6 @@ Index = NDArray[np.int64]
 
 RAY_COUNT = 640  # of a subject
 FARTHEST = np.float32(3.4028235e38)
-# Rays that pass an edge more closely than this (barycentric weight) are no evidence: float32 and
-# float64 may call them differently.
-EDGE_MARGIN = 1e-4
-T_TOLERANCE = 1e-4  # relative to t and to the scene's size
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerMap:
-    """One container's records. Places are word indices in the scene buffer; `exact[n, s]` is what
-    the box of slot s of node n has to enclose (min +inf where the slot is empty)."""
-
-    base: int  # word of its byte 0
-    header: Header
-    node_word: Index  # [n]
-    node_half: NDArray[np.bool_]  # [n]
-    exact: F32  # [n, 4, 2, 3]
-    leaf_word: Index  # [leaves]
-    leaf_parent: Index  # [leaves] node whose slot holds it
-    leaf_slot: Index  # [leaves]
-    rows: TriangleRows | None  # of a BLAS: its triangles
-    fan_row: Index  # [leaves] where the ids of a fan are, -1 for other leaves
-
-    def count(self, block: int) -> int:
-        """Triangles of a block."""
-        assert self.rows is not None
-        return int(np.diff(np.searchsorted(self.rows.block, [block, block + 1]))[0])
-
-    def node_pointer(self, node: int) -> int:
-        """The pointer that leads to a node, relative to the container."""
-        kind = layout.NODE_BOX_FP16 if self.node_half[node] else layout.NODE_BOX_FP32
-        return (int(self.node_word[node]) - self.base) >> 1 | kind
-
-
-@dataclass(frozen=True, slots=True)
-class Crossings:
-    """Every crossing of some rays with some triangles, one entry each, float64."""
-
-    ray: Index
-    t: F64
-    instance: Index
-    row: Index  # of the BLAS's rows
-    margin: F64  # least barycentric weight; just below zero for those just outside an edge
-
-    def inside(self) -> "Crossings":
-        return self.where(self.margin >= 0)
-
-    def where(self, keep: NDArray[np.bool_]) -> "Crossings":
-        return Crossings(
-            self.ray[keep], self.t[keep], self.instance[keep], self.row[keep], self.margin[keep]
-        )
 
 
 class Subject:
@@ -194,95 +144,6 @@ class _Visits:
 
     def leave(self, lanes: Index) -> None:
         pass
-
-
-def nearest(crossings: Crossings, ray_count: int) -> F64:
-    """[rays] the smallest t of each ray, inf for none."""
-    t = np.full(ray_count, np.inf)
-    np.minimum.at(t, crossings.ray, crossings.t)
-    return t
-
-
-def same_t(t: F32, expected: F64, size: float) -> NDArray[np.bool_]:
-    """Whether traced distances are the expected ones, misses (inf) included."""
-    with np.errstate(invalid="ignore"):
-        close = np.abs(t.astype(np.float64) - expected) <= T_TOLERANCE * (np.abs(expected) + size)
-    return np.asarray(close | (np.isinf(t) & np.isinf(expected)))
-
-
-def cross_triangles(corners: F64, origin: F64, direction: F64) -> tuple[Index, Index, F64, F64]:
-    """(ray, triangle, t, least barycentric weight) of every ray line that meets a triangle or
-    passes it by less than EDGE_MARGIN; Moeller and Trumbore 1997, float64. `corners` [m, 3, 3],
-    rays [n, 3]."""
-    a, e1, e2 = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    normal = np.cross(e1, e2)
-    line = np.concatenate([np.cross(direction, origin), direction], 1)
-    of_u = np.concatenate([-e2, np.cross(a, e2)], 1).T
-    of_v = np.concatenate([e1, -np.cross(a, e1)], 1).T
-    with np.errstate(all="ignore"):
-        scale = -1.0 / (direction @ normal.T)
-        u, v = (line @ of_u) * scale, (line @ of_v) * scale
-        margin = np.minimum(np.minimum(u, v), 1.0 - u - v)
-        ray, triangle = np.nonzero(margin > -EDGE_MARGIN)
-        t = (origin @ normal.T - (a * normal).sum(1)) * scale
-    return ray, triangle, t[ray, triangle], margin[ray, triangle]
-
-
-def passes_sphere(corners: F64, origin: F64, direction: F64) -> NDArray[np.bool_]:
-    """[n] whether each ray line comes as near to zero as the farthest vertex is, and a little."""
-    reach = 1.1 * np.linalg.norm(corners.reshape(-1, 3), axis=1).max()
-    distance = np.linalg.norm(np.cross(origin, direction), axis=1)
-    return np.asarray(distance <= reach * np.linalg.norm(direction, axis=1))
-
-
-def map_container(words: U32, base: int) -> ContainerMap:
-    """Where everything of a valid container lies, and what its boxes have to enclose."""
-    header = unpack_header(words[base:])
-    own = words[base : base + header.size_units * layout.UNIT_WORDS]
-    unit, half = container_nodes(own)
-    units = own.reshape(-1, layout.UNIT_WORDS)
-    pointers, boxes = node_boxes(units, unit, half)
-    offset, kind = layout.unpack_pointer(pointers)
-    used = pointers != layout.INVALID_POINTER
-    is_box = used & ((kind == layout.NODE_BOX_FP16) | (kind == layout.NODE_BOX_FP32))
-    is_leaf = used & ~is_box
-    child = np.searchsorted(unit, offset // layout.UNIT_BYTES)
-    leaf_units = layout.NODE_BYTES[layout.NODE_INSTANCE if header.kind else 0] // 64
-    leaf = (offset // layout.UNIT_BYTES - header.leaf_unit) // leaf_units
-    parent, slot = np.nonzero(is_leaf)
-    order = np.argsort(leaf[parent, slot])
-    rows = None
-    if not header.kind:
-        types = np.zeros(header.leaf_count, np.uint8)
-        types[leaf[is_leaf]] = kind[is_leaf]
-        rows = decode_triangles(leaf_records(units, header), types, unpack_fan_table(own, header))
-    exact = np.empty((len(unit), 4, 2, 3), np.float32)
-    exact[:, :, 0], exact[:, :, 1] = np.inf, -np.inf
-    if rows is None:
-        exact[is_leaf] = boxes[is_leaf]  # what places a BLAS is the TLAS builder's business
-    elif header.leaf_count:
-        first = np.flatnonzero(np.r_[True, rows.block[1:] != rows.block[:-1]])
-        low = np.minimum.reduceat(rows.positions.min(1), first, axis=0)
-        high = np.maximum.reduceat(rows.positions.max(1), first, axis=0)
-        exact[is_leaf] = np.stack([low, high], 1)[leaf[is_leaf]]
-    for node in range(len(unit) - 1, -1, -1):  # depth first: children stand behind their parent
-        for s in np.flatnonzero(is_box[node]):
-            below = exact[child[node, s]]
-            exact[node, s] = below[:, 0].min(0), below[:, 1].max(0)
-    first_leaf = base + header.leaf_unit * layout.UNIT_WORDS
-    leaf_word = first_leaf + np.arange(header.leaf_count) * leaf_units * layout.UNIT_WORDS
-    return ContainerMap(
-        base=base,
-        header=header,
-        node_word=base + unit * layout.UNIT_WORDS,
-        node_half=half,
-        exact=exact,
-        leaf_word=leaf_word,
-        leaf_parent=parent[order],
-        leaf_slot=slot[order],
-        rows=rows,
-        fan_row=find_fan_rows(words, np.full(header.leaf_count, base), leaf_word),
-    )
 
 
 def make_subjects(seed: int, count: int | None = None) -> list[Subject]:
