@@ -1,4 +1,4 @@
-"""Many small BLASes in one batch on the GPU: about thirty dispatches for all of them together.
+"""Many small BLASes in one batch on the GPU: about 25 dispatches for all of them together.
 
     set-up and pairs over all triangles -> a run of blocks a mesh -> one workgroup a mesh: order,
     tree, collapse -> sizes, places -> guest bytes, one container behind the other
