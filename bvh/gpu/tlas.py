@@ -134,7 +134,9 @@ class GpuTlas:
         self._sort = None
         if segments > MOST_TILES:
             self._sort = SortedBoxes(device, capacity, GRID_BITS, SIZE_BITS)
-        self._tile_sort = TileSort(device, min(capacity, MOST_TILES * SEGMENT))
+        self._tile_sort = None
+        if segments > 1:
+            self._tile_sort = TileSort(device, min(capacity, MOST_TILES * SEGMENT))
         self.stages = {
             name: Stage(
                 device, name, f"bvh/gpu/shaders/{name}.wgsl", twin=twin, slots=lanes_slot(device)
@@ -218,7 +220,7 @@ class GpuTlas:
         if self.segments > MOST_TILES and self._sort:
             self._sort.encode(scope, resources)
             return
-        if self.segments > 1:
+        if self.segments > 1 and self._tile_sort:
             mine = {**resources, "parameters": self._parameters}
             self._tile_sort.encode(scope, self.bound, mine)
             return
