@@ -25,8 +25,7 @@ random ray through a node enters at once. Pairs that only share a face have none
 they need a length in common, or one of them is flat there.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +77,6 @@ class Quality:
     nodes: int
     leaves: int
     bytes: int | None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def container_quality(words: U32, samples: int = SAMPLES, seed: int = 0) -> Quality:

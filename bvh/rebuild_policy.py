@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from engine.gpu.errors import UserError
 
 MOTIONS = ("static", "rigid", "deforming")
-ACTIONS = ("keep", "refit", "rebuild")
 
 
 @dataclass(frozen=True, slots=True)

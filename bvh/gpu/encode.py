@@ -41,6 +41,7 @@ class GpuEncode:
 
     twins = TWINS
     block_shader = "bvh/gpu/shaders/block_pair.wgsl"
+    leaf_stages: tuple[str, ...] = ("write_blocks",)
 
     def __init__(self, device: Device, capacity: int, nodes: str = "auto") -> None:
         self.device = device
@@ -97,12 +98,17 @@ class GpuEncode:
     def _encode(self, resources: dict[str, Any], scope: Any) -> None:
         nodes = min(group_count(max(self.count - 1, 1)), sweep_groups(self.device))
         leaves = max(1, min(group_count(self.count), sweep_groups(self.device)))
+        self._count_fans(scope, resources, leaves)
         self.stages["choose_formats"].dispatch(scope, resources, nodes)
         self._scan.encode(scope, self.resources["node_units"])
         self.stages["write_header"].dispatch(scope, resources, 1)
         self.stages["link_nodes"].dispatch(scope, resources, nodes)
         self.stages["pack_boxes"].dispatch(scope, resources, nodes)
-        self.stages["write_blocks"].dispatch(scope, resources, leaves)
+        for name in self.leaf_stages:
+            self.stages[name].dispatch(scope, resources, leaves)
+
+    def _count_fans(self, scope: Any, resources: dict[str, Any], groups: int) -> None:
+        """Pairs have none: `fan_total` stays 0."""
 
     def read_summary(self) -> NDArray[Any]:
         """The last container's ENCODE_SUMMARY record; LimitError where it did not fit."""

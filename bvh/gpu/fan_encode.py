@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bvh.fan_blocks import fan_rows_start, pack_fan_table, pack_fans
 from bvh.fans import Fans
-from bvh.gpu.build_records import group_count, sweep_groups
 from bvh.gpu.encode import GpuEncode
 from bvh.gpu.encode_stages import TWINS as ENCODE_TWINS
 from bvh.gpu.encode_stages import link_nodes
@@ -120,6 +119,7 @@ class GpuFanEncode(GpuEncode):
 
     twins = TWINS
     block_shader = "bvh/gpu/shaders/block_fan.wgsl"
+    leaf_stages = ("write_fans", "write_fan_groups")
 
     def __init__(self, device: Device, capacity: int, nodes: str = "auto") -> None:
         super().__init__(device, capacity, nodes)
@@ -130,17 +130,7 @@ class GpuFanEncode(GpuEncode):
         self.resources["leaf_count"] = leaf_count
         self.resources["fan_total"] = self._fan_scan.total
 
-    def _encode(self, resources: dict[str, Any], scope: Any) -> None:
+    def _count_fans(self, scope: Any, resources: dict[str, Any], groups: int) -> None:
         self._fan_scan.set_count(self.count)
-        sweep = sweep_groups(self.device)
-        nodes = min(group_count(max(self.count - 1, 1)), sweep)
-        leaves = max(1, min(group_count(self.count), sweep))
-        self.stages["mark_fans"].dispatch(scope, resources, leaves)
+        self.stages["mark_fans"].dispatch(scope, resources, groups)
         self._fan_scan.encode(scope, resources["fan_rows"])
-        self.stages["choose_formats"].dispatch(scope, resources, nodes)
-        self._scan.encode(scope, resources["node_units"])
-        self.stages["write_header"].dispatch(scope, resources, 1)
-        self.stages["link_nodes"].dispatch(scope, resources, nodes)
-        self.stages["pack_boxes"].dispatch(scope, resources, nodes)
-        self.stages["write_fans"].dispatch(scope, resources, leaves)
-        self.stages["write_fan_groups"].dispatch(scope, resources, leaves)
