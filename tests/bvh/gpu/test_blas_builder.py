@@ -193,7 +193,7 @@ def test_one_pass_for_many_dispatches(builders: Any, rng: Any) -> None:
 
 def test_refusals(device: Any, builders: Any, rng: Any) -> None:
     with pytest.raises(UserError, match="pairs near triangles"):
-        GpuBlasBuilder(device, 10, BuildOptions(builder="lbvh"))
+        GpuBlasBuilder(device, 10, BuildOptions(builder="lbvh", pairing="best"))
     with pytest.raises(UserError, match="unknown pairing"):
         BuildOptions(pairing="far")
     with pytest.raises(ValueError, match="made for"):
