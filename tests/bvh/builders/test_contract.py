@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
+from bvh import oracle
+from bvh.brute_force import closest
+from bvh.build import BuildOptions, build_blas
 from bvh.builders import BUILDERS, Builder
+from bvh.rays import make_rays
 from bvh.sah import sah_cost
+from bvh.scene_bvh import assemble
+from bvh.tlas import BvhInstance
 from bvh.tree import EMPTY, MAX_DEPTH, check_tree, leaf_slots, tree_levels
+from bvh.validate import validate
 
 each_builder = pytest.mark.parametrize("builder", BUILDERS, ids=lambda b: b.name)
 
@@ -105,3 +112,29 @@ def test_same_input_same_tree(builder: Builder, rng: np.random.Generator) -> Non
     first = builder.build(bounds, builder.config)
     second = builder.build(bounds.copy(), builder.config)
     assert (first.children == second.children).all()
+
+
+@pytest.mark.parametrize("builder", ["lbvh", "ploc"])
+@pytest.mark.parametrize("leaf", [1, 2])
+@pytest.mark.parametrize("nodes", ["fp16", "fp32", "auto"])
+@pytest.mark.parametrize("reinsertion", [0, 5])
+def test_hits_equal_brute_force(
+    rng: np.random.Generator, builder: str, leaf: int, nodes: str, reinsertion: int
+) -> None:
+    """The whole way to guest bytes; the structure is valid and finds what a search finds."""
+    centre = rng.random((600, 1, 3)) * 4
+    triangles = (centre + 0.3 * rng.normal(size=(600, 3, 3))).astype(np.float32)
+    options = BuildOptions(builder=builder, leaf=leaf, nodes=nodes, reinsertion=reinsertion)
+    every = np.arange(600, dtype=np.uint32)
+    blas = build_blas(triangles, np.zeros(600, np.uint32), every, np.ones(1, np.bool_), options)
+    scene = assemble([blas], ["mesh"], [BvhInstance(0, np.eye(4))])
+    assert validate(scene) == []
+    rays = make_rays(rng.random((400, 3)) * 4, rng.normal(size=(400, 3)))
+    expected = closest(triangles, rays)
+    got = oracle.trace(scene.words, rays)
+    assert 100 < np.isfinite(expected.t).sum() < 400
+    assert (np.isfinite(got.t) == np.isfinite(expected.t)).all()
+    hit = np.isfinite(expected.t)
+    assert np.allclose(got.t[hit], expected.t[hit], rtol=1e-4)
+    other = got.primitive[hit] != expected.triangle[hit]
+    assert np.allclose(got.t[hit][other], expected.t[hit][other], rtol=1e-6)

@@ -3,16 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bvh import oracle
-from bvh.brute_force import closest
-from bvh.build import BuildOptions, build_blas
 from bvh.builders.lbvh import LbvhConfig, build
-from bvh.rays import make_rays
 from bvh.sah import sah_cost
-from bvh.scene_bvh import assemble
-from bvh.tlas import BvhInstance
 from bvh.tree import MAX_DEPTH, check_tree, fit_bounds, tree_levels
-from bvh.validate import validate
 
 
 def _boxes(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -60,29 +53,6 @@ def test_depth_limit(rng: Any, max_depth: int) -> None:
     tree = build(bounds, config)
     assert check_tree(tree, bounds) == []
     assert len(tree_levels(tree.children)) <= max_depth <= MAX_DEPTH
-
-
-@pytest.mark.parametrize("leaf", [1, 2])
-@pytest.mark.parametrize("nodes", ["fp16", "fp32", "auto"])
-@pytest.mark.parametrize("reinsertion", [0, 5])
-def test_hits_equal_brute_force(rng: Any, leaf: int, nodes: str, reinsertion: int) -> None:
-    """The whole way to guest bytes; the structure is valid and finds what a search finds."""
-    centre = rng.random((600, 1, 3)) * 4
-    triangles = (centre + 0.3 * rng.normal(size=(600, 3, 3))).astype(np.float32)
-    options = BuildOptions(builder="lbvh", leaf=leaf, nodes=nodes, reinsertion=reinsertion)
-    every = np.arange(600, dtype=np.uint32)
-    blas = build_blas(triangles, np.zeros(600, np.uint32), every, np.ones(1, np.bool_), options)
-    scene = assemble([blas], ["mesh"], [BvhInstance(0, np.eye(4))])
-    assert validate(scene) == []
-    rays = make_rays(rng.random((400, 3)) * 4, rng.normal(size=(400, 3)))
-    expected = closest(triangles, rays)
-    got = oracle.trace(scene.words, rays)
-    assert 100 < np.isfinite(expected.t).sum() < 400
-    assert (np.isfinite(got.t) == np.isfinite(expected.t)).all()
-    hit = np.isfinite(expected.t)
-    assert np.allclose(got.t[hit], expected.t[hit], rtol=1e-4)
-    other = got.primitive[hit] != expected.triangle[hit]
-    assert np.allclose(got.t[hit][other], expected.t[hit][other], rtol=1e-6)
 
 
 @pytest.mark.parametrize("code", [(22, 0), (4, 5), (0, 0), (20, 4), (5, -1)])

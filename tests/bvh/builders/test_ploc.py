@@ -3,20 +3,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bvh import oracle
-from bvh.brute_force import closest
-from bvh.build import BuildOptions, build_blas
 from bvh.builders import binned_sah
 from bvh.builders.lbvh import LbvhConfig
 from bvh.builders.lbvh import build as build_lbvh
 from bvh.builders.ploc import PlocConfig, build
 from bvh.gpu.ploc_stages import CHUNK, dispatches
-from bvh.rays import make_rays
 from bvh.sah import sah_cost
-from bvh.scene_bvh import assemble
-from bvh.tlas import BvhInstance
 from bvh.tree import MAX_DEPTH, check_tree, fit_bounds, tree_levels
-from bvh.validate import validate
 
 
 def _boxes(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -66,25 +59,6 @@ def test_dispatches_follow_the_count() -> None:
     assert dispatches(0) == dispatches(1) == dispatches(CHUNK) == [False]
     assert dispatches(CHUNK + 1) == [False] * 3 + [True, False]
     assert dispatches(540_000) == [False] * 14 + [True] * 2 + [False]
-
-
-@pytest.mark.parametrize("leaf", [1, 2])
-@pytest.mark.parametrize("reinsertion", [0, 5])
-def test_hits_equal_brute_force(rng: Any, leaf: int, reinsertion: int) -> None:
-    """The whole way to guest bytes; the structure is valid and finds what a search finds."""
-    centre = rng.random((600, 1, 3)) * 4
-    triangles = (centre + 0.3 * rng.normal(size=(600, 3, 3))).astype(np.float32)
-    options = BuildOptions(builder="ploc", leaf=leaf, reinsertion=reinsertion)
-    every = np.arange(600, dtype=np.uint32)
-    blas = build_blas(triangles, np.zeros(600, np.uint32), every, np.ones(1, np.bool_), options)
-    scene = assemble([blas], ["mesh"], [BvhInstance(0, np.eye(4))])
-    assert validate(scene) == []
-    rays = make_rays(rng.random((400, 3)) * 4, rng.normal(size=(400, 3)))
-    expected = closest(triangles, rays)
-    got = oracle.trace(scene.words, rays)
-    assert (np.isfinite(got.t) == np.isfinite(expected.t)).all()
-    hit = np.isfinite(expected.t)
-    assert np.allclose(got.t[hit], expected.t[hit], rtol=1e-4)
 
 
 @pytest.mark.parametrize("config", [(0,), (17,), (8, 22, 0), (8, 4, 5), (8, 0, 0), (8, 20, 4)])
