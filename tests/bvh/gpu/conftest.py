@@ -83,7 +83,7 @@ def run_both(
         for field in expected.dtype.names or [...]:
             pair = got[field], expected[field]
             same = pair[0].tobytes() == pair[1].tobytes() or (by_value and np.array_equal(*pair))
-            assert same, f"{stage.name}: {name} {field}"
+            assert same, f"{stage.name}: {name}" + (f".{field}" if field is not ... else "")
 
 
 @pytest.fixture(scope="session")
