@@ -3,12 +3,12 @@
 Free of imports, because every start of the command line reads it.
 """
 
-BUILDER = "sah"
+BUILDER = "ploc"
 NODES = "auto"
 LEAF = 2
 COLLAPSE = "best"
 REINSERTION = 30
-PAIRING = "best"
+PAIRING = "near"
 
 NODE_FORMATS = ("auto", "fp16", "fp32")
 LEAF_SIZES = (1, 2, 4)

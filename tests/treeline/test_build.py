@@ -28,7 +28,8 @@ def _json(run: Run, *words: object) -> dict[str, Any]:
 
 def test_every_number_of_a_build_on_the_cpu(run: Run, box: Path, tmp_path: Path) -> None:
     out = tmp_path / "box.npz"
-    data = _json(run, "--scene", box, *QUICK, "--builder", "ploc", "--out", out)
+    words = ("--scene", box, *QUICK, "--builder", "ploc", "--pairing", "best")
+    data = _json(run, *words, "--out", out)
     context = data["context"]
     assert (context["builder"], context["optimize"], context["leaf"]) == ("ploc", 1, 2)
     assert (context["pairing"], context["on"], context["scene"]) == ("best", "cpu", "box.obj")
@@ -124,9 +125,9 @@ def test_wrong_values_are_one_line(run: Run, box: Path, one_line: OneLine) -> No
         (("--pairing", "far"), "unknown pairing 'far'; known: best, near"),
         (("--optimize", -1), "0 to 1000 rounds, not -1"),
         (("--on", "moon"), "unknown place to build 'moon'; known: cpu, gpu, auto"),
-        (("--on", "gpu"), "add --pairing near"),
+        (("--on", "gpu", "--pairing", "best"), "add --pairing near"),
         (("--on", "gpu", *NEAR, "--builder", "spatial", "--leaf", 4), "not 4"),
-        (("--compact",), "add --on gpu --pairing near"),
+        (("--compact", "--pairing", "best"), "add --on gpu --pairing near"),
     ):
         error = one_line(run("build", "--scene", box, *words), 2)
         assert expected in error
