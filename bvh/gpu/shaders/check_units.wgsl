@@ -169,8 +169,8 @@ fn check_block(block: u32, kind: u32) {
     }
     let row = fan_row(block);
     let is_fan = kind >= NODE_TRIANGLE_2;
-    var odd = (row != 0u) != is_fan;
-    if (kind == NODE_TRIANGLE_2 && row != 0u) { odd = odd || word(row + 3u) != INVALID_POINTER; }
+    var odd = min(row, 1u) != select(0u, 1u, is_fan);
+    if (kind == NODE_TRIANGLE_2 && row != 0u && word(row + 3u) != INVALID_POINTER) { odd = true; }
     if (odd) { fault(FAULT_PRIMITIVE, block); }
     for (var k = 0u; k <= kind; k += 1u) {
         if (odd || parameters.most_uses == 1u) { tally(3u, 1u); }

@@ -45,7 +45,8 @@ def test_begin_before_end_and_passes_in_order(wgsl: Any) -> None:
         assert begin.shape == (3,) and begin[0] == 0
         assert (begin <= end).all() and (begin[1:] >= end[:-1]).all()
         took = np.minimum(took, end - begin)
-    assert took[1] > 3 * max(took[0], took[2]), took
+    # A fast GPU spends most of either on starting it.
+    assert took[1] > 1.5 * max(took[0], took[2]), took
     # Milliseconds: 13 million steps take neither a microsecond nor a minute.
     assert 1e-3 < took[1] < 6e4
 
