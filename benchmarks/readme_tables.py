@@ -67,7 +67,7 @@ def trace_table() -> str:
     """Mrays/s of the kitchen's ray sets: the frame's kernel, its alternatives, the best peer."""
     record = read("trace-kitchen-h200")
     context, rows = record["context"], rows_of(record)
-    kinds = ("primary", "mirror", "diffuse", "shadow")
+    kinds = KINDS
     variants = ("sorted", "unsorted", "while-while", "through the TLAS")
     lines = ["| kernel | " + " | ".join(kinds) + " |", "| --- |" + " ---: |" * len(kinds)]
     for variant in variants:
@@ -83,6 +83,63 @@ def trace_table() -> str:
     )
 
 
+KINDS = ("primary", "mirror", "diffuse", "shadow")
+
+
+def build_table() -> str:
+    """Builders over the kitchen: time of a build, what came of it, what it costs rays."""
+    record, by_cpu = read("build-kitchen-h200"), read("build-kitchen-llvmpipe")
+    part, context = record["scenes"][0], record["context"]
+    other = {row["case"]: row for row in by_cpu["scenes"][0]["builds"]}
+    work = {(row["kind"], row["case"]): row for row in part["rays"]}
+    lines = [
+        "| builder | ms, H200 | ms, llvmpipe | SAH | fill | B/triangle | nodes a ray "
+        "| primary | mirror | diffuse | shadow |",
+        "| --- |" + " ---: |" * 10,
+    ]
+    for row in part["builds"]:
+        case = row["case"]
+        rays = [work[kind, case] for kind in KINDS]
+        there = ms(other[case]["ms"]["median"]) if case in other else "-"
+        cells = [
+            ms(row["ms"]["median"]),
+            there,
+            f"{row['sah']:.1f}",
+            f"{row['fill']:.2f}",
+            f"{row['bytes_per_triangle']:.0f}",
+            f"{sum(r['nodes'] for r in rays) / len(rays):.1f}",
+            *(f"{r['mrays_per_s']['median']:,.0f}" for r in rays),
+        ]
+        lines.append(f"| {case} | " + " | ".join(cells) + " |")
+    return (
+        "\n".join(lines)
+        + f"\n\n{part['given_triangles']:,} triangles as one BLAS, from vertices to guest bytes; "
+        f"{part['builds'][0]['options']['nodes'].upper()} nodes, pairs, parent links counted in. "
+        f"{context['adapter']}, driver "
+        f"{context['driver']}, commit {context['commit']}, timestamps, median of "
+        f"{context['repeats']} interleaved builds; llvmpipe by the wall clock, commit "
+        f"{by_cpu['context']['commit']}. Columns on the right are Mrays/s. `+30`: rounds of "
+        "reinsertion; `cpu:`: built by NumPy, with the best pairs.\n"
+    )
+
+
+def update_table() -> str:
+    """What moves: refit, TLAS, small BLASes."""
+    refit, moving = read("refit-kitchen-h200"), read("build-instances-h200")
+    small, context = moving["small_blas"], moving["context"]
+    tlas = ", ".join(
+        f"{int(count):,} instances {row['whole_ms']['median']:.2f}"
+        for count, row in moving["tlas"].items()
+    )
+    return (
+        f"What moves, ms in one pass: refit of {refit['triangles']:,} triangles "
+        f"{refit['times']['whole_ms']['median']:.2f}; {small['meshes']} BLASes of "
+        f"{small['triangles_each']} triangles {small['whole_ms']['median']:.2f}; TLAS of {tlas}. "
+        f"{context['adapter']}, commit {context['commit']}, timestamps, medians of "
+        f"{moving['repeats']}.\n"
+    )
+
+
 def short_adapter(name: str) -> str:
     return "llvmpipe" if name.startswith("llvmpipe") else name
 
@@ -91,7 +148,12 @@ def ms(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
-TABLES: dict[str, Callable[[], str]] = {"frame": frame_table, "trace": trace_table}
+TABLES: dict[str, Callable[[], str]] = {
+    "frame": frame_table,
+    "trace": trace_table,
+    "build": build_table,
+    "update": update_table,
+}
 
 
 def paste(text: str) -> str:

@@ -97,10 +97,14 @@ def baked_triangles(scene: Scene) -> F32:
 
 
 def random_triangles(count: int, seed: int = 1) -> F32:
-    """[n, 3, 3] triangles of sizes from 1e-4 to 1e-1 in a unit cube."""
+    """[n, 3, 3] halves of parallelograms with sides from 1e-4 to 1e-1 in a unit cube."""
     rng = np.random.default_rng(seed)
-    size = 10.0 ** rng.uniform(-4, -1, (count, 1, 1))
-    return (rng.random((count, 1, 3)) + size * rng.normal(size=(count, 3, 3))).astype(np.float32)
+    quads = -(-count // 2)
+    size = 10.0 ** rng.uniform(-4, -1, (quads, 1, 1))
+    corner, sides = rng.random((quads, 1, 3)), size * rng.normal(size=(quads, 2, 3))
+    a, b, c = corner[:, 0], corner[:, 0] + sides[:, 0], corner[:, 0] + sides[:, 1]
+    halves = np.stack([np.stack([a, b, c], axis=1), np.stack([b, b + c - a, c], axis=1)], axis=1)
+    return halves.reshape(-1, 3, 3)[:count].astype(np.float32)
 
 
 class _CountedScope:

@@ -12,6 +12,9 @@ they all have something in common with it is asked, and triangles are counted on
 of a triangle's blocks together cover it only `bvh.validate` knows.
 
 What a fan's table says is checked where blocks look it up. The header's depth is not checked.
+
+Adapters that flush denormals do not tell coordinates apart that differ by less than the smallest
+normal number.
 """
 
 from dataclasses import dataclass
