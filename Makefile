@@ -2,6 +2,8 @@
 
 PYTHON_BIN := .venv/bin/python
 BENCH_SIZE ?= 640x360
+# A worker a core; whole files stay together, so that what a file sets up is made once.
+TEST_WORKERS ?= auto
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -24,7 +26,7 @@ demo: setup
 	@.venv/bin/treeline report --out out/demo
 
 test: setup-test
-	@$(PYTHON_BIN) -m pytest $(PYTEST_ARGS)
+	@$(PYTHON_BIN) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 
 lint: setup-test
 	@$(PYTHON_BIN) -m ruff check .
