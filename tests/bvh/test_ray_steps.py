@@ -140,7 +140,8 @@ def test_small_buffer_counts_what_it_drops(
     i = int(np.flatnonzero(oracle.trace(scene.words, rays).hit)[0])
     whole, hits = RayLogger(device, scene.words, Variant("steps")).log(rays, i)
     short, same = RayLogger(device, scene.words, Variant("steps"), capacity=5).log(rays, i)
-    assert short.steps == whole.steps[:4]  # the start is the fifth record
+    # The start is the fifth record. Texts: an instance's step has no t, and NaN is not NaN.
+    assert list(map(repr, short.steps)) == list(map(repr, whole.steps[:4]))
     assert short.dropped == len(whole.steps) - 4 > 0
     assert same.tobytes() == hits.tobytes()
 
