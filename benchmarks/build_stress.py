@@ -27,8 +27,8 @@ from engine.gpu.device import Device, open_device
 from engine.gpu.primitives.fingerprint import Fingerprint
 from engine.gpu.primitives.radix_sort import RadixSort
 from engine.gpu.stage import submit_pass
-from treeline.bench_build import Case, baked_triangles, parse_case
-from treeline.scenes import load
+from treeline.bench_build import Case, parse_case
+from treeline.scenes import baked_triangles, load
 
 CASES = "lbvh,ploc,sah,spatial,ploc+10"
 LOAD_ITEMS = 1 << 20  # keys that the second process sorts, over and over

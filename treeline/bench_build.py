@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from bvh.blas import Blas, BuildOptions
 from bvh.build import build_blas
-from bvh.coordinate_range import check_range
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
 from bvh.raysets import RaySet
@@ -27,7 +26,6 @@ from bvh.tlas import BvhInstance
 from bvh.validate import validate
 from engine.gpu.device import Device
 from engine.gpu.errors import CheckFailed, UserError
-from engine.scene.scene import Scene
 from treeline.bench_trace import check_hits
 from treeline.measure import Progress
 from treeline.pass_times import Encode, spread, time_passes
@@ -80,20 +78,6 @@ class BuildResult:
     phase_ms: F64
     scratch_bytes: int
     dispatches: int
-
-
-def baked_triangles(scene: Scene) -> F32:
-    """[n, 3, 3] world-space triangles of every instance. UserError where they are outside the range
-    of `bvh.coordinate_range`."""
-    parts = []
-    for instance in scene.instances:
-        mesh = scene.meshes[instance.mesh]
-        matrix = np.asarray(instance.transform, np.float64)
-        points = mesh.positions @ matrix[:3, :3].T + matrix[:3, 3]
-        parts.append(points[mesh.triangles])
-    triangles = np.concatenate(parts)
-    check_range(triangles)
-    return triangles.astype(np.float32)
 
 
 def random_triangles(count: int, seed: int = 1) -> F32:

@@ -33,6 +33,7 @@ from treeline.kd_tree.build import KdTree
 from treeline.kd_tree.build import build as build_kd_tree
 from treeline.kd_tree.trace import trace as trace_kd_tree
 from treeline.measure import Progress
+from treeline.scenes import baked_triangles
 from treeline.version import commit, version
 
 F32 = NDArray[np.float32]
@@ -52,17 +53,6 @@ class Comparison:
     @property
     def different(self) -> int:
         return sum(row["different"] for row in self.rays)
-
-
-def baked_triangles(scene: Scene) -> F32:
-    """[n, 3, 3] world-space triangles of every instance."""
-    parts = []
-    for instance in scene.instances:
-        mesh = scene.meshes[instance.mesh]
-        matrix = np.asarray(instance.transform, np.float64)
-        points = mesh.positions @ matrix[:3, :3].T + matrix[:3, 3]
-        parts.append(points.astype(np.float32)[mesh.triangles])
-    return np.concatenate(parts)
 
 
 def compare(

@@ -4,12 +4,16 @@ import math
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bvh.coordinate_range import check_range
 from engine.gpu.errors import UserError
 from engine.scene.light import RectLight
 from engine.scene.load import load_scene
 from engine.scene.scene import Scene
 from treeline.version import ROOT
+
+F32 = NDArray[np.float32]
 
 EMBEDDED = ROOT / "assets" / "hall.glb"
 
@@ -21,6 +25,20 @@ LIGHT_RADIANCE_AREA = 4 * math.pi
 def load(path: str | Path | None = None) -> Scene:
     """The scene in a file, or the embedded one. Raises UserError for a bad file."""
     return load_scene(EMBEDDED if path is None else path)
+
+
+def baked_triangles(scene: Scene) -> F32:
+    """[n, 3, 3] world-space triangles of every instance. UserError where they are outside the range
+    of `bvh.coordinate_range`."""
+    parts = []
+    for instance in scene.instances:
+        mesh = scene.meshes[instance.mesh]
+        matrix = np.asarray(instance.transform, np.float64)
+        points = mesh.positions @ matrix[:3, :3].T + matrix[:3, 3]
+        parts.append(points[mesh.triangles])
+    triangles = np.concatenate(parts)
+    check_range(triangles)
+    return triangles.astype(np.float32)
 
 
 def square_light(text: str) -> RectLight:

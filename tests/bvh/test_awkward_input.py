@@ -180,9 +180,11 @@ def test_on_the_gpu(rng: Any, gpu_builds: Any, shape: str, builder: str, leaf: i
 def test_halves_never_overflow(rng: Any, gpu_builds: Any, nodes: str, where: str) -> None:
     """A node with a bound beyond binary16 stays FP32, whatever was asked for; the others do not."""
     options = BuildOptions(builder="ploc", nodes=nodes, reinsertion=0, pairing="near")
-    build = gpu_builds(options)
-    if where == "cpu":
-        build = lambda t: build_blas(t, *_ids(len(t)), options)  # noqa: E731
+
+    def on_cpu(triangles: Any) -> Any:
+        return build_blas(triangles, *_ids(len(triangles)), options)
+
+    build = on_cpu if where == "cpu" else gpu_builds(options)
     for shape, some in (("beyond halves", False), ("near and far", True)):
         blas = _check(_make(shape), build, rng)
         image = decode(blas.words)

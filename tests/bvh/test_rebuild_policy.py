@@ -1,6 +1,7 @@
 """Decisions and the numbers that caused them."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -8,8 +9,8 @@ from bvh.rebuild_policy import PolicyOptions, RebuildPolicy, RebuildTracker
 from engine.gpu.errors import UserError
 
 
-def _tracker(motion: str = "deforming", **options: object) -> RebuildTracker:
-    tracker = RebuildTracker("figure", motion, PolicyOptions(**options))  # type: ignore[arg-type]
+def _tracker(motion: str = "deforming", **options: Any) -> RebuildTracker:
+    tracker = RebuildTracker("figure", motion, PolicyOptions(**options))
     tracker.built(10, sah=8.0, visits=20.0)
     return tracker
 

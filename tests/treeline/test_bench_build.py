@@ -14,8 +14,9 @@ from bvh.blas import BuildOptions
 from bvh.raysets import load, save
 from engine.gpu.errors import CheckFailed, UserError
 from engine.scene.load import load_scene
-from treeline.bench_build import baked_triangles, parse_case, random_triangles
+from treeline.bench_build import parse_case, random_triangles
 from treeline.pass_times import spread, time_passes
+from treeline.scenes import baked_triangles
 
 Run = Callable[..., Any]
 OneLine = Callable[[Any, int], str]

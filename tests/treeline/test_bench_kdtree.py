@@ -44,3 +44,9 @@ def test_a_difference_fails(run: Any, box: Path, monkeypatch: Any) -> None:
 def test_refusals(run: Any, one_line: Any, box: Path, size: str) -> None:
     result = run("bench", "kdtree", "--scene", box, "--size", size)
     assert size.split("x")[0] in one_line(result, 2)
+
+
+def test_coordinates_out_of_range_are_refused(run: Any, one_line: Any, tmp_path: Path) -> None:
+    path = tmp_path / "far.obj"
+    path.write_text("v 0 0 0\nv 1e14 0 0\nv 0 1e14 0\nf 1 2 3\n")
+    assert "1e+14" in one_line(run("bench", "kdtree", "--scene", path, "--size", "8x8"), 2)

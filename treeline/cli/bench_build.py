@@ -50,7 +50,6 @@ def build(
     from bvh.raysets import load
     from engine.gpu.errors import UserError
     from treeline.bench_build import (
-        baked_triangles,
         build_all,
         case_row,
         parse_case,
@@ -59,6 +58,7 @@ def build(
     )
     from treeline.report_context import device_context, plain
     from treeline.report_table import timing_label
+    from treeline.scenes import baked_triangles
     from treeline.scenes import load as load_scene
 
     wanted = [parse_case(text, common.leaf, common.nodes) for text in cases.split(",")]

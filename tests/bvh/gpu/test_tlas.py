@@ -30,6 +30,7 @@ from bvh.gpu.tlas_records import (
 )
 from bvh.gpu.tlas_setup import instance_compact, instance_setup
 from bvh.header import pack_header, unpack_header
+from bvh.layout import InstanceFlags
 from bvh.rays import make_rays
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance, instance_matrices, world_bounds
@@ -141,7 +142,7 @@ def _instances(rng: np.random.Generator, count: int) -> list[BvhInstance]:
             int(rng.integers(1, 256)),
             int(rng.integers(0, 1 << 24)),
             int(rng.integers(0, 1 << 24)),
-            int(rng.integers(0, 16)),  # type: ignore[arg-type]
+            InstanceFlags(int(rng.integers(0, 16))),
         )
         for _ in range(count)
     ]
