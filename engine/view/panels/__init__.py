@@ -1,0 +1,1 @@
+"""Widgets that more than one panel draws: tables, trees, histories, legends, options."""

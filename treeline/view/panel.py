@@ -1,0 +1,16 @@
+"""What a panel of the viewer is."""
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from treeline.view.session import ViewSession
+    from treeline.view.view_state import ViewState
+
+
+class Panel(Protocol):
+    """Draws itself with imgui into the region that the viewer opened for it. It may change the
+    `state` and call the session's methods; it never submits GPU work or waits for it."""
+
+    title: str  # the tab's name
+
+    def draw(self, session: "ViewSession", state: "ViewState") -> None: ...

@@ -1,0 +1,50 @@
+"""What the user has chosen to look at. It changes what is shown, never what a frame does."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treeline.view.pick import Pick
+
+WHOLE_TLAS = -1
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """A node of the structure: `container` is WHOLE_TLAS or a BLAS index, `pointer` a node pointer
+    relative to that container; `instance` the TLAS instance it was reached through, -1 if none."""
+
+    container: int
+    pointer: int
+    instance: int = -1
+
+
+@dataclass(slots=True)
+class BoxOverlay:
+    """Which boxes are drawn as lines: levels `low` to `high` (root 0) below the selected node's
+    container, coloured by "level" or "kind"."""
+
+    shown: bool = False
+    low: int = 0
+    high: int = 0
+    colour_by: str = "level"
+
+
+@dataclass(slots=True)
+class ViewState:
+    """`shown` names an output of the frame; `heat_range` None is automatic; `cursor` is the frame
+    pixel under the mouse, None outside the picture."""
+
+    shown: str = "picture"
+    palette: str = "viridis"
+    heat_range: tuple[float, float] | None = None
+    difference: bool = False
+    cursor: tuple[int, int] | None = None
+    picked: "Pick | None" = None
+    selected: NodeRef | None = None
+    boxes: BoxOverlay = field(default_factory=BoxOverlay)
+    hidden: frozenset[int] = frozenset()  # TLAS instances
+    ray_index: int = 0  # of the picked pixel's rays
+    ray_step: int = 0
+    show_help: bool = False
+    messages: list[str] = field(default_factory=list)  # newest last; the status bar shows it
