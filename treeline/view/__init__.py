@@ -1,1 +1,1 @@
-"""The viewer: panels over one running frame. It draws what the frame lists and owns no rendering."""
+"""The viewer: panels over one running frame. It shows what the frame lists, and renders nothing."""
