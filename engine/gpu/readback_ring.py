@@ -1,0 +1,110 @@
+"""Reads buffers back without ever waiting: a ring of staging buffers that are mapped while later
+frames run.
+
+A frame encodes its copies into a free staging buffer, submits, and asks some frames later what has
+arrived. Where every buffer is still on its way, that frame is not read, and counted in `skipped`.
+Sizes and offsets are bytes, multiples of four (WebGPU's `copyBufferToBuffer`).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.gpu.device import Device
+from engine.gpu.errors import AdapterError
+
+
+@dataclass(slots=True)
+class _Staging:
+    """One staging buffer and what it holds: `size` bytes for `tag`."""
+
+    buffer: Any
+    tag: Any = None
+    size: int = 0
+    mapping: Any = None
+
+
+class ReadbackRing:
+    """`slots` staging buffers of `size_bytes` each; three hide the latency of a GPU that runs two
+    frames behind. What arrives comes in the order in which it was encoded."""
+
+    def __init__(self, device: Device, size_bytes: int, slots: int = 3) -> None:
+        self.device = device
+        self.size_bytes = max(16, -(-size_bytes // 16) * 16)
+        self.skipped = 0
+        usage = "MAP_READ|COPY_DST"
+        self._free = deque(
+            _Staging(device.buffer("readback", self.size_bytes, usage)) for _ in range(slots)
+        )
+        self._encoded: list[_Staging] = []
+        self._mapping: deque[_Staging] = deque()
+
+    @property
+    def in_flight(self) -> int:
+        """How many were encoded and have not been handed out yet."""
+        return len(self._encoded) + len(self._mapping)
+
+    def encode(self, encoder: Any, copies: Sequence[tuple[Any, int, int]], tag: Any) -> bool:
+        """Copies each (buffer, offset, bytes), packed in order; False where no buffer is free.
+
+        The encoder must be submitted before `submitted` is called."""
+        total = sum(size for _, _, size in copies)
+        if not 0 < total <= self.size_bytes:
+            raise ValueError(f"{total} bytes do not fit a ring of {self.size_bytes}")
+        if not self._free:
+            self.skipped += 1
+            return False
+        staging = self._free.popleft()
+        end = 0
+        for buffer, offset, size in copies:
+            encoder.copy_buffer_to_buffer(buffer, offset, staging.buffer, end, size)
+            end += size
+        staging.tag, staging.size = tag, total
+        self._encoded.append(staging)
+        return True
+
+    def submitted(self) -> None:
+        """Begins to map what was encoded since the last call. AdapterError as in `poll`."""
+        for staging in self._encoded:
+            try:
+                staging.mapping = _begin_mapping(staging.buffer, staging.size)
+            except Exception as error:
+                raise self._lost(error) from error
+            self._mapping.append(staging)
+        self._encoded.clear()
+
+    def poll(self) -> list[tuple[Any, bytes]]:
+        """(tag, data) of all that has arrived since the last call, oldest first; never waits.
+        AdapterError where the device was lost."""
+        arrived = []
+        while self._mapping and _has_ended(self._mapping[0].mapping):
+            staging = self._mapping.popleft()
+            try:
+                staging.mapping.sync_wait()  # ended: returns at once
+                data = bytes(staging.buffer.read_mapped(0, staging.size, copy=False))
+                staging.buffer.unmap()
+            except Exception as error:
+                raise self._lost(error) from error
+            self.device.readback_bytes += staging.size
+            arrived.append((staging.tag, data))
+            staging.tag = staging.mapping = None
+            self._free.append(staging)
+        return arrived
+
+    def _lost(self, error: Exception) -> AdapterError:
+        return AdapterError(f"{self.device.info.adapter}: the device was lost: {error}")
+
+
+def _begin_mapping(buffer: Any, size: int) -> Any:
+    """wgpu's promise of a mapped buffer, fulfilled by its own polling thread.
+
+    The mode is what wgpu's `read_buffer` uses: plain READ submits an empty command buffer first,
+    which waits for the frame on llvmpipe (0.1 ms against the length of the frame)."""
+    return buffer.map_async("READ_NOSYNC", 0, size)
+
+
+def _has_ended(promise: Any) -> bool:
+    """Whether a promise is fulfilled or has failed. wgpu 0.32 has no public way to ask: `then`
+    needs a running event loop and `sync_wait` waits."""
+    return bool(promise._state != "pending")
