@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from bvh.counters import buffer_words
 from bvh.gpu.trace_rays import HIT
 from engine.gpu.device import Device
-from engine.gpu.errors import LimitError, UserError
-from engine.scene.upload import decode_normals
+from engine.gpu.errors import LimitError
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
 from passes.gpu_scene import GpuScene
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
 
 TEXTURES = {
     "ids": "rg32uint",
@@ -69,8 +69,10 @@ class FrameData:
                 words = buffer_words(self.instance_count)
                 self.resources[f"{ray.name}_counters"] = device.buffer("counters", 4 * words)
                 slots = self.pixels * ray.slots_per_pixel
-                self.resources[f"{ray.name}_nodes"] = device.buffer("nodes", 4 * slots)
-                self.cleared |= {f"{ray.name}_counters": None, f"{ray.name}_nodes": None}
+                self.resources[ray.slot_counts] = device.buffer(
+                    ray.slot_counts, buffer_bytes(slots)
+                )
+                self.cleared |= {f"{ray.name}_counters": None, ray.slot_counts: None}
             self.cleared[ray.queue] = QUEUE_HEADER.size
 
     def _check_limits(self) -> None:
@@ -82,6 +84,11 @@ class FrameData:
             )
         for ray in RAY_TYPES:
             self.device.check_binding(f"size {size}: the {ray.name} queue", self._queue_bytes(ray))
+            if self.options.count:
+                slots = self.pixels * ray.slots_per_pixel
+                self.device.check_binding(
+                    f"size {size}: the counts of {ray.name} rays", buffer_bytes(slots)
+                )
         for name, item in PIXEL_BYTES.items():
             self.device.check_binding(f"size {size}: the {name} buffer", item * self.pixels)
 
@@ -144,51 +151,16 @@ class FrameData:
         kind = np.float32 if name == "depth" else np.uint32
         return np.frombuffer(data, kind).reshape(self.height, self.width, words)
 
-    def read_aov(self, name: str) -> NDArray[Any]:
-        kind, _, ray_name = name.partition("/")
-        if kind == "nodes":
-            return self._read_nodes(name, ray_name)
-        seen = self.read_texture("visibility")
-        covered = seen[..., 0] != 0xFFFFFFFF
-        if name in ("object", "primitive"):
-            return seen[..., 0 if name == "object" else 1].astype(np.int64) * covered - ~covered
-        if name == "depth":
-            return np.where(covered, self.read_texture("depth")[..., 0], np.float32(np.inf))
-        surface = self.read_texture("surface")
-        if name == "normal":
-            flat = decode_normals(np.ascontiguousarray(surface[..., 0]).reshape(-1))
-            return flat.reshape(self.height, self.width, 3) * covered[..., None]
-        if name == "material":
-            return (surface[..., 3] & 0xFFFF).astype(np.int32) * covered - ~covered
-        if name in ("roughness", "metalness"):
-            shift = 16 if name == "roughness" else 24
-            return ((surface[..., 3] >> np.uint32(shift)) & 0xFF).astype(np.float32) / 255
-        if name == "base_color":
-            bytes4 = np.ascontiguousarray(surface[..., 2]).view(np.uint8)
-            root = bytes4.reshape(self.height, self.width, 4)[..., :3].astype(np.float32) / 255
-            return root * root
-        raise UserError(
-            f"unknown aov '{name}', there are depth, normal, roughness, metalness, base_color, "
-            f"material, object, primitive, {', '.join(f'nodes/{r.name}' for r in RAY_TYPES)}"
-        )
-
-    def _read_nodes(self, name: str, ray_name: str) -> NDArray[np.uint32]:
-        ray = next((r for r in RAY_TYPES if r.name == ray_name), None)
-        if ray is None:
-            there = ", ".join(f"nodes/{r.name}" for r in RAY_TYPES)
-            raise UserError(f"unknown aov '{name}', there are {there}")
+    def read_slot_counts(self, ray: RayType, name: str) -> NDArray[np.uint32]:
+        """One plane of passes.slot_counts.SLOT_COUNTS, [pixels * slots_per_pixel]. ValueError
+        where the frame does not count."""
         if not self.options.count:
-            raise ValueError(f"{name} needs a counted frame")
-        return (
-            self.read_slot_nodes(ray)
-            .reshape(self.height, self.width, -1)
-            .sum(axis=-1, dtype=np.uint32)
-        )
-
-    def read_slot_nodes(self, ray: RayType) -> NDArray[np.uint32]:
-        """Box nodes of the ray in each slot [pixels * slots_per_pixel]; 0: no ray was sent."""
+            raise ValueError(f"{name}/{ray.name} needs a counted frame")
         count = self.pixels * ray.slots_per_pixel
-        return self.device.read(self.resources[f"{ray.name}_nodes"], np.uint32, count=count)
+        offset = SLOT_COUNTS.index(name) * plane_bytes(count)
+        return self.device.read(
+            self.resources[ray.slot_counts], np.uint32, offset=offset, count=count
+        )
 
     def hash_results(self) -> str:
         digest = hashlib.sha256()

@@ -14,6 +14,7 @@ from engine.frame.render_pass import Pass, stage_pass
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
+from passes.aov import read_aov
 from passes.frame_data import FrameData
 from passes.frame_options import GBUFFERS, FrameOptions
 from passes.frame_stats import FrameStats
@@ -50,7 +51,10 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
 
     def traverse_pass(ray: RayType) -> Pass:
         slots, constants = traversal(scene, options, ray)
-        file = "traverse_queue_counted" if options.count else "traverse_queue"
+        file = "traverse_queue"
+        if options.count:
+            file = "traverse_queue_counted"
+            constants = {**constants, "SLOTS_PER_PIXEL": ray.slots_per_pixel}
         name = f"traverse/{ray.name}/0"
         return stage_pass(
             name,
@@ -61,7 +65,7 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
                 "queue": ray.queue,
                 "results": ray.results,
                 "counters": f"{ray.name}_counters",
-                "slot_nodes": f"{ray.name}_nodes",
+                "slot_counts": ray.slot_counts,
             },
         )
 
@@ -224,8 +228,9 @@ class HybridFrame:
 
     def aov(self, name: str) -> Any:
         """One of depth (metres along the view axis, inf where nothing is), normal, roughness,
-        metalness, base_color, material, object, primitive, or nodes/<ray type> (counted frames)."""
-        return self.data.read_aov(name)
+        metalness, base_color, material, object, primitive; of counted frames <count>/<ray type>,
+        a pixel's sum (of stack_max: maximum), the counts being passes.slot_counts.SLOT_COUNTS."""
+        return read_aov(self.data, name)
 
     def run_cpu(self, until: str | None = None) -> dict[str, Any]:
         """The last frame, as a first sample, by the stages' NumPy twins: every resource by name

@@ -74,7 +74,7 @@ def _read_counters(
         if row.any():
             objects[name, ray.name] = dict(zip(OBJECT_COUNTERS, row.tolist(), strict=True))
 
-    nodes = data.read_slot_nodes(ray)
+    nodes = data.read_slot_counts(ray, "nodes")
     sent = nodes[nodes > 0]
     p50, p95, most = np.percentile(sent, [50, 95, 100]).tolist() if len(sent) else (0.0, 0.0, 0.0)
     result: dict[str, Any] = {

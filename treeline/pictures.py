@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from passes.slot_counts import COUNT_LABELS
+
 U8 = NDArray[np.uint8]
 F32 = NDArray[np.float32]
 
@@ -109,10 +111,13 @@ def view_aov(name: str, values: NDArray[np.generic]) -> U8:
 
     depth: white near, black far and on a miss; normal: XYZ of -1..1 as RGB; roughness and
     metalness: grey; base_color: as sRGB; material, object: one colour an id, black on a miss;
-    nodes/<ray type>: a heat map with its legend.
+    <count>/<ray type>: a heat map with its legend.
     """
-    if name.startswith("nodes/"):
-        return with_legend(heat_map(values), f"nodes a {name.removeprefix('nodes/')} ray")
+    count, _, ray_type = name.partition("/")
+    if ray_type:
+        return with_legend(
+            heat_map(values), f"{COUNT_LABELS[count][0]}, {ray_type} rays of a pixel"
+        )
     if name == "normal":
         return _to_bytes(np.asarray(values, np.float64)[..., :3] * 0.5 + 0.5)
     if name == "base_color":

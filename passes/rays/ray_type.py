@@ -29,3 +29,8 @@ class RayType:
     @property
     def results(self) -> str:
         return f"{self.name}_results"
+
+    @property
+    def slot_counts(self) -> str:
+        """Of counted frames: see passes/slot_counts.py."""
+        return f"{self.name}_slot_counts"

@@ -3,6 +3,7 @@
 #import passes.queue
 #import $traverse
 #import $record
+#import passes.slot_counts
 
 struct RayQueue {
     header: AtomicQueueHeader,
@@ -16,7 +17,9 @@ struct RayQueue {
 @group(0) @binding(4) var<storage, read> alpha: array<u32>;
 @group(0) @binding(5) var<storage, read> texels: array<u32>;
 @group(0) @binding(6) var<storage, read_write> counters: array<atomic<u32>>;
-@group(0) @binding(7) var<storage, read_write> slot_nodes: array<u32>;
+@group(0) @binding(7) var<storage, read_write> slot_counts: array<u32>;
+
+override SLOTS_PER_PIXEL: u32 = 1u;
 
 @compute @workgroup_size(64)
 fn main(
@@ -31,7 +34,7 @@ fn main(
         store_result(index, result.hit);
         if (result.failed != 0u) { atomicOr(&queue.header.failed, result.failed); }
         count_ray(result.hit.object != MISS, result.failed);
-        slot_nodes[ray_slot(index)] = counted[COUNT_NODES];
+        store_slot_counts(ray_slot(index), frame.width * frame.height * SLOTS_PER_PIXEL);
     }
     add_counters(lane);
 }

@@ -19,6 +19,7 @@ from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.prepare import PreparedScene
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+from passes.slot_counts import SLOT_COUNTS
 from passes.twins.arguments import arguments
 from passes.twins.composite import composite
 from passes.twins.gbuffer_rays import gbuffer_rays
@@ -63,7 +64,7 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
             "queue": ray.queue,
             "results": ray.results,
             "counters": f"{ray.name}_counters",
-            "slot_nodes": f"{ray.name}_nodes",
+            "slot_counts": ray.slot_counts,
         }
         return CpuPass(f"traverse/{ray.name}/0", partial(twin, ray=ray, sort=sort), bind)
 
@@ -117,7 +118,7 @@ def make_resources(
         resources[ray.queue] = empty_queue(ray.record, capacity)
         resources[f"{ray.name}_arguments"] = np.zeros(3, np.uint32)
         resources[f"{ray.name}_counters"] = np.zeros(words, np.uint32)
-        resources[f"{ray.name}_nodes"] = np.zeros(slots, np.uint32)
+        resources[ray.slot_counts] = np.zeros(len(SLOT_COUNTS) * slots, np.uint32)
     return resources
 
 

@@ -13,6 +13,7 @@ from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES
+from passes.slot_counts import SLOT_COUNTS
 from passes.twins.queue_push import RayQueue
 
 _TEXEL_WORDS = {"rgba32uint": 4, "rg32uint": 2, "r32float": 1}
@@ -55,5 +56,6 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         if data.options.count:
             words = buffer_words(data.instance_count)
             found[f"{ray.name}_counters"] = read(bound[f"{ray.name}_counters"], count=words)
-            found[f"{ray.name}_nodes"] = data.read_slot_nodes(ray)
+            slots = pixels * ray.slots_per_pixel
+            found[ray.slot_counts] = read(bound[ray.slot_counts], count=len(SLOT_COUNTS) * slots)
     return found

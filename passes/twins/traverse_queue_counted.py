@@ -10,6 +10,7 @@ from typing import Any
 
 from bvh.counters import COUNTERS
 from passes.rays import RayType
+from passes.slot_counts import SLOT_COUNTS
 from passes.twins.queue_push import RayQueue
 from passes.twins.rays import RECORD_TWINS
 from passes.twins.traverse_queue import trace_queue
@@ -24,12 +25,12 @@ def traverse_queue_counted(
     alpha: U32,
     texels: U32,
     counters: U32,
-    slot_nodes: U32,
+    slot_counts: U32,
     *,
     ray: RayType,
     sort: bool = True,
 ) -> None:
-    """Adds to `counters` and writes `slot_nodes`, box nodes by slot."""
+    """Adds to `counters` and writes `slot_counts`, planes by slot."""
     result = trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort)
     spent = result.counters
     totals = {name: getattr(spent, name).sum() for name in COUNTERS if hasattr(spent, name)}
@@ -42,4 +43,7 @@ def traverse_queue_counted(
             counters[index] = max(counters[index], spent.stack_max.max(initial=0))
         else:
             counters[index] = int(counters[index]) + int(totals[name])
-    slot_nodes[RECORD_TWINS[ray.name].ray_slot(queue.records[: queue.count])] = spent.nodes
+    slots = int(frame["width"]) * int(frame["height"]) * ray.slots_per_pixel
+    slot = RECORD_TWINS[ray.name].ray_slot(queue.records[: queue.count])
+    for index, name in enumerate(SLOT_COUNTS):
+        slot_counts[index * slots + slot] = getattr(spent, name)

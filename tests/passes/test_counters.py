@@ -8,7 +8,11 @@ import pytest
 
 from bvh.oracle import trace
 from bvh.rays import MISS_ID, make_rays
+from engine.gpu.errors import LimitError
+from passes.frame_options import FrameOptions
+from passes.hybrid import HybridFrame
 from passes.rays import RAY_TYPES
+from passes.slot_counts import SLOT_COUNTS, buffer_bytes
 
 SIZE = (81, 55)
 # The oracle's boxes grow by other bounds than the kernel's, and triangles that tie are met in
@@ -56,16 +60,53 @@ def test_numbers_add_up(pair: Any) -> None:
         assert [k for k, v in spent.items() if v["any_hits"]] == ["quad"]
 
 
-def test_the_heat_map_holds_every_node(pair: Any) -> None:
-    for name, n in pair[1].stats.rays.items():
-        picture = pair[1].aov(f"nodes/{name}")
-        assert picture.shape == SIZE[::-1] and int(picture.sum()) == n.nodes
+@pytest.mark.parametrize("count", SLOT_COUNTS)
+@pytest.mark.parametrize("ray", RAY_TYPES, ids=lambda ray: ray.name)
+def test_a_plane_adds_up_to_the_counter(pair: Any, ray: Any, count: str) -> None:
+    data, total = pair[1].frame.data, getattr(pair[1].stats.rays[ray.name], count)
+    plane = data.read_slot_counts(ray, count)
+    assert len(plane) == SIZE[0] * SIZE[1] * ray.slots_per_pixel
+    assert (int(plane.max()) if count == "stack_max" else int(plane.sum())) == total > 0
+    # What no ray was sent from stays 0; a slot is written by its own ray alone.
+    sent = data.read_slot_counts(ray, "nodes") > 0
+    assert sent.sum() == pair[1].stats.rays[ray.name].rays and not plane[~sent].any()
+    by_pixel = plane.reshape(-1, ray.slots_per_pixel)
+    expected = [max(p) if count == "stack_max" else sum(p) for p in by_pixel.tolist()]
+    picture = pair[1].aov(f"{count}/{ray.name}")
+    assert picture.shape == SIZE[::-1] and picture.ravel().tolist() == expected
+
+
+def test_planes_of_a_ray_fit_together(pair: Any) -> None:
+    for ray in RAY_TYPES:
+        read = pair[1].frame.data.read_slot_counts
+        nodes, boxes, triangles, any_hits, stack = (
+            read(ray, n).astype(int)
+            for n in ("nodes", "box_tests", "triangle_tests", "any_hits", "stack_max")
+        )
+        assert (nodes <= boxes).all() and (boxes <= 4 * nodes).all()
+        assert (any_hits <= triangles).all()
+        # A node leaves at most three of its children on the stack.
+        assert (stack <= 3 * nodes).all() and (stack < boxes + 1).all()
+
+
+def test_planes_beyond_a_binding_are_refused_by_name(
+    device: Any, room: Any, monkeypatch: Any
+) -> None:
+    """Smaller than the ray's queue, whose records are larger: so the queue is given room."""
+    limits = {**device.limits, "max-storage-buffer-binding-size": buffer_bytes(2 * 64 * 64) - 1}
+    monkeypatch.setattr(device, "limits", limits)
+    HybridFrame(device, room, FrameOptions(64, 64, queue_fraction=0.5))
+    with pytest.raises(LimitError, match="size 64x64: the counts of shadow rays needs 163,840"):
+        HybridFrame(device, room, FrameOptions(64, 64, queue_fraction=0.5, count=True))
+
+
+def test_the_heat_map_knows_who_sent_a_ray(pair: Any) -> None:
     rays, _ = pair[1].reflections
     sent = np.zeros(SIZE[0] * SIZE[1], bool)
     sent[rays["pixel"]] = True
     np.testing.assert_array_equal(pair[1].aov("nodes/reflection").ravel() > 0, sent)
-    with pytest.raises(ValueError, match="nodes/shadow needs a counted frame"):
-        pair[0].aov("nodes/shadow")
+    with pytest.raises(ValueError, match="stack_max/shadow needs a counted frame"):
+        pair[0].aov("stack_max/shadow")
 
 
 def test_the_shadow_ray_is_smaller(pair: Any) -> None:
@@ -113,7 +154,7 @@ def test_reflection_rays_agree_with_the_oracle(pair: Any) -> None:
     for name in ("triangle_tests", "triangle_hits", "any_hits"):
         expected = int(getattr(work, name).sum())
         assert getattr(counts, name) == pytest.approx(expected, rel=3 * WORK_TOLERANCE), name
-    nodes = pair[1].frame.data.read_slot_nodes(RAY_TYPES[0])[rays["pixel"]]
+    nodes = pair[1].frame.data.read_slot_counts(RAY_TYPES[0], "nodes")[rays["pixel"]]
     assert (nodes == work.nodes).mean() > 0.95
 
 
@@ -130,7 +171,7 @@ def test_shadow_rays_agree_with_the_oracle(pair: Any) -> None:
     # Which hit ends an any-hit ray depends on the order of children, so only the work of rays
     # that reach the light is defined: those visit every box that they enter.
     through = lit & ~truth.hit
-    nodes = pair[1].frame.data.read_slot_nodes(RAY_TYPES[1])[rays["slot"]]
+    nodes = pair[1].frame.data.read_slot_counts(RAY_TYPES[1], "nodes")[rays["slot"]]
     ours, theirs = int(nodes[through].sum()), int(truth.counters.nodes[through].sum())
     assert ours == pytest.approx(theirs, rel=WORK_TOLERANCE)
     assert (nodes[through] == truth.counters.nodes[through]).mean() > 0.95

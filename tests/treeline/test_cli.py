@@ -41,7 +41,9 @@ def test_render_writes_the_picture_asked_for(run: Run, box: Path, tmp_path: Path
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([out.name, "box.obj"])
 
 
-@pytest.mark.parametrize("aov", ["depth", "normal", "roughness", "material", "nodes/shadow"])
+@pytest.mark.parametrize(
+    "aov", ["depth", "normal", "roughness", "material", "nodes/shadow", "any_hits/shadow"]
+)
 def test_render_writes_outputs(run: Run, box: Path, tmp_path: Path, aov: str) -> None:
     out = tmp_path / "a.png"
     result = run("render", "--scene", box, "--size", "64x48", "--aov", aov, "--out", out, "-q")

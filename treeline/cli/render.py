@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 import typer
 
 from engine.gpu.errors import UserError
+from passes.slot_counts import SLOT_COUNTS
 from treeline.cli.console import emit_json, note, steps
 from treeline.cli.options import Common, TraversalOption, parse_size, with_common
 from treeline.outputs import whole_file
 
 AOVS = ("depth", "normal", "roughness", "material", "object", "metalness", "base_color")
+COUNT_AOVS = f"{'|'.join(SLOT_COUNTS)}/TYPE"
 
 
 @with_common
@@ -20,7 +22,7 @@ def render(
     size: Annotated[str, typer.Option(metavar="WxH", help="Picture size in pixels.")] = "1280x720",
     aov: Annotated[
         str | None,
-        typer.Option(help=f"Instead of the picture: {', '.join(AOVS)}, nodes/TYPE."),
+        typer.Option(help=f"Instead of the picture: {', '.join(AOVS)}, {COUNT_AOVS}."),
     ] = None,
     gbuffer: Annotated[
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
@@ -40,7 +42,7 @@ def render(
 
     width, height = parse_size(size)
     ray_types = [t.name for t in RAY_TYPES]
-    known = [*AOVS, *(f"nodes/{name}" for name in ray_types)]
+    known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]
     if aov is not None and aov not in known:
         raise UserError(f"no output is named '{aov}'; there are {', '.join(known)}")
     if out.suffix.lower() != ".png":
@@ -51,7 +53,7 @@ def render(
         scene = common.load_scene()
         prepared = structures.build_for(common, scene, progress, device=device).prepared
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
-        counted = aov is not None and aov.startswith("nodes/")
+        counted = aov is not None and "/" in aov
         options = FrameOptions(
             width, height, seed=seed, gbuffer=gbuffer, count=counted, traversal=traversal
         )

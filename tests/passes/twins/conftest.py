@@ -26,6 +26,7 @@ from engine.scene.scene import Instance, Scene
 from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
 from passes.prepare import prepare
+from passes.slot_counts import SLOT_COUNTS
 from passes.twins.frame import cpu_passes
 from passes.twins.queue_push import RayQueue
 from passes.twins.read_back import read_resources
@@ -186,12 +187,8 @@ def find_differences(step: Any) -> list[str]:
             found += [] if same else [name]
         elif name.endswith("_counters"):
             found += counter_differences(name, gpu, cpu)
-        elif name.endswith("_nodes"):
-            same = bool(((gpu > 0) == (cpu > 0)).all())
-            same &= (
-                abs(int(gpu.sum()) - int(cpu.sum())) <= COUNTS_APART[name.split("_")[0]] * gpu.sum()
-            )
-            found += [] if same else [name]
+        elif name.endswith("_slot_counts"):
+            found += plane_differences(name, gpu, cpu)
         elif gpu.dtype == np.float32:
             found += [] if np.array_equal(gpu, cpu, equal_nan=True) or close(gpu, cpu) else [name]
         elif not np.array_equal(gpu, cpu):
@@ -218,6 +215,19 @@ def queue_differences(name: str, gpu: RayQueue, cpu: RayQueue) -> list[str]:
         else:
             same = np.array_equal(x[field], y[field])
         bad += [] if same else [f"{name}.{field}"]
+    return bad
+
+
+def plane_differences(name: str, gpu: Any, cpu: Any) -> list[str]:
+    """Planes of counts by slot: the same slots sent a ray, the sums agree."""
+    planes = [v.astype(np.int64).reshape(len(SLOT_COUNTS), -1) for v in (gpu, cpu)]
+    bad = [] if ((planes[0][0] > 0) == (planes[1][0] > 0)).all() else [f"{name}: other slots"]
+    for field, x, y in zip(SLOT_COUNTS, *planes, strict=True):
+        if field == "stack_max":
+            same = np.abs(x - y).max(initial=0) <= STACK_APART
+        else:
+            same = abs(x.sum() - y.sum()) <= COUNTS_APART[name.split("_")[0]] * x.sum()
+        bad += [] if same else [f"{name}.{field}: {x.sum()} against {y.sum()}"]
     return bad
 
 

@@ -1,0 +1,60 @@
+"""Arbitrary output values: what a frame's buffers hold for each pixel, as NumPy arrays."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.gpu.errors import UserError
+from engine.scene.upload import decode_normals
+from passes.frame_data import FrameData
+from passes.rays import RAY_TYPES
+from passes.slot_counts import SLOT_COUNTS, sum_slots
+
+SURFACE_AOVS = (
+    "depth",
+    "normal",
+    "roughness",
+    "metalness",
+    "base_color",
+    "material",
+    "object",
+    "primitive",
+)
+
+
+def aov_names(*, counted: bool = True) -> tuple[str, ...]:
+    """Of every frame, then <count>/<ray type> of counted frames."""
+    counts = tuple(f"{count}/{ray.name}" for ray in RAY_TYPES for count in SLOT_COUNTS)
+    return SURFACE_AOVS + counts * counted
+
+
+def read_aov(data: FrameData, name: str) -> NDArray[Any]:
+    """[height, width] or [height, width, 3]; waits for the GPU. UserError for an unknown name,
+    ValueError for a count of a frame that does not count."""
+    if name not in aov_names():
+        raise UserError(f"unknown aov '{name}', there are {', '.join(aov_names())}")
+    count, _, ray_name = name.partition("/")
+    if ray_name:
+        ray = next(r for r in RAY_TYPES if r.name == ray_name)
+        plane = data.read_slot_counts(ray, count)
+        return sum_slots(count, plane, ray.slots_per_pixel).reshape(data.height, data.width)
+    if name in ("object", "primitive", "depth"):
+        seen = data.read_texture("visibility")
+        covered = seen[..., 0] != 0xFFFFFFFF
+        if name == "depth":
+            return np.where(covered, data.read_texture("depth")[..., 0], np.float32(np.inf))
+        return seen[..., 0 if name == "object" else 1].astype(np.int64) * covered - ~covered
+    surface = data.read_texture("surface")
+    if name in ("roughness", "metalness"):
+        shift = np.uint32(16 if name == "roughness" else 24)
+        return ((surface[..., 3] >> shift) & 0xFF).astype(np.float32) / 255
+    if name == "base_color":
+        bytes4 = np.ascontiguousarray(surface[..., 2]).view(np.uint8)
+        root = bytes4.reshape(data.height, data.width, 4)[..., :3].astype(np.float32) / 255
+        return root * root
+    covered = data.read_texture("visibility")[..., 0] != 0xFFFFFFFF
+    if name == "normal":
+        flat = decode_normals(np.ascontiguousarray(surface[..., 0]).reshape(-1))
+        return flat.reshape(data.height, data.width, 3) * covered[..., None]
+    return (surface[..., 3] & 0xFFFF).astype(np.int32) * covered - ~covered
