@@ -23,25 +23,22 @@ def raster_pass(scene: GpuScene) -> Pass:
     shader = compose(
         "passes/shaders/gbuffer_raster.wgsl", {"accept": f"passes/shaders/{accept}.wgsl"}
     )
-    module = device.compile(shader)
     bindings = read_bindings(shader)
     bind_groups = BindGroups(device, bindings, "VERTEX|FRAGMENT")
-    layout = device.wgpu.create_pipeline_layout(bind_group_layouts=[bind_groups.layout])
     pipelines = {
-        entry: device.wgpu.create_render_pipeline(
-            label=f"gbuffer/{entry}",
-            layout=layout,
-            vertex={"module": module, "entry_point": "vertex_main"},
-            primitive={"topology": "triangle-list", "cull_mode": "none"},
-            depth_stencil={
-                "format": "depth32float",
-                "depth_write_enabled": True,
-                "depth_compare": "greater",  # reversed depth
-            },
-            fragment={
-                "module": module,
-                "entry_point": entry,
-                "targets": [{"format": IDS_FORMAT}],
+        entry: device.pipelines.render(
+            f"gbuffer/{entry}",
+            shader,
+            bind_groups.layout,
+            {
+                "vertex": {"entry_point": "vertex_main"},
+                "primitive": {"topology": "triangle-list", "cull_mode": "none"},
+                "depth_stencil": {
+                    "format": "depth32float",
+                    "depth_write_enabled": True,
+                    "depth_compare": "greater",  # reversed depth
+                },
+                "fragment": {"entry_point": entry, "targets": [{"format": IDS_FORMAT}]},
             },
         )
         for entry in ("opaque_main", "alpha_main")
@@ -58,7 +55,7 @@ def raster_pass(scene: GpuScene) -> Pass:
         opaque = [scene.prepared.scene.materials[int(o["material"])].opaque for o in objects]
         for entry in ("opaque_main", "alpha_main"):
             wanted = [i for i, x in enumerate(opaque) if x == (entry == "opaque_main")]
-            encoder.set_pipeline(pipelines[entry])
+            encoder.set_pipeline(pipelines[entry].native)
             encoder.set_bind_group(0, group)
             for index in wanted:
                 count = int(objects["triangle_count"][index])

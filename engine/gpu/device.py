@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.gpu.errors import AdapterError, LimitError
+from engine.gpu.pipelines import PipelineCache
 from engine.gpu.shader import ComposedShader, Composer
 
 # Everything here is optional: a kernel that needs one asks `feature in device.features`.
@@ -128,6 +129,7 @@ class Device:
         self.limits: dict[str, int] = dict(self.wgpu.limits)
         self.timestamp_period_ns = self._timestamp_period()
         self.composer = Composer()
+        self.pipelines = PipelineCache(self.wgpu, self.composer)
         self.upload_bytes = 0
         self.readback_bytes = 0
         self.forced_waits = 0

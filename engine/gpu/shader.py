@@ -9,6 +9,7 @@ bindings, so that a stage's interface is visible in the stage.
 import importlib
 import re
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,11 +82,15 @@ def _read(source: str) -> str:
     return str(importlib.import_module(source).wgsl())
 
 
+MODULES_KEPT = 64  # a module is only needed to make pipelines of it, which are kept themselves
+
+
 class Composer:
-    """Compiles composed shaders, one module a distinct text; `compile_ms` sums what it took."""
+    """Compiles composed shaders, one module a distinct text, and keeps the last few; `compile_ms`
+    sums what it and the pipelines took."""
 
     def __init__(self) -> None:
-        self._modules: dict[tuple[str, bool], Any] = {}
+        self._modules: OrderedDict[tuple[str, bool], Any] = OrderedDict()  # oldest use first
         self.compile_ms = 0.0
 
     def compile(self, device: Any, shader: ComposedShader, trusted: bool = False) -> Any:
@@ -102,7 +107,10 @@ class Composer:
             except Exception as error:
                 raise ShaderError(_relocate(shader, str(error))) from error
             self._modules[key] = module
+            if len(self._modules) > MODULES_KEPT:
+                self._modules.popitem(last=False)
             self.compile_ms += 1e3 * (time.perf_counter() - start)
+        self._modules.move_to_end(key)
         return module
 
 

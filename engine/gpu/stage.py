@@ -6,7 +6,6 @@ shader's order of operations.
 """
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +89,8 @@ class BindGroups:
 
 
 class Stage:
-    """One compute shader. `constants` are its WGSL `override`s, `slots` its composed parts.
+    """One compute shader. `constants` are its WGSL `override`s, `slots` its composed parts. Stages
+    made of the same things share a pipeline (engine/gpu/pipelines.py).
 
     `twin(*buffers)` runs the stage in NumPy; None where another module owns the CPU truth.
     `trusted` leaves out run-time checks: only over validated buffers.
@@ -113,22 +113,9 @@ class Stage:
         self.shader = compose(path, slots)
         self.bindings = read_bindings(self.shader)
         self.bind_groups = BindGroups(device, self.bindings, "COMPUTE")
-        module = device.compile(self.shader, trusted)
-        layout = device.wgpu.create_pipeline_layout(bind_group_layouts=[self.bind_groups.layout])
-        start = time.perf_counter()
-        try:
-            self.pipeline = device.wgpu.create_compute_pipeline(
-                label=name,
-                layout=layout,
-                compute={
-                    "module": module,
-                    "entry_point": "main",
-                    "constants": dict(constants or {}),
-                },
-            )
-        except Exception as error:
-            raise ShaderError(f"{name} ({path}): {error}") from error
-        device.composer.compile_ms += 1e3 * (time.perf_counter() - start)
+        self._pipeline = device.pipelines.compute(
+            name, self.shader, self.bind_groups.layout, constants, trusted
+        )
 
     def dispatch(
         self, encoder: Any, resources: Mapping[str, Any], groups: int | tuple[int, int]
@@ -148,7 +135,7 @@ class Stage:
         encoder.dispatch_workgroups_indirect(arguments, offset)
 
     def _bind(self, encoder: Any, resources: Mapping[str, Any]) -> None:
-        encoder.set_pipeline(self.pipeline)
+        encoder.set_pipeline(self._pipeline.native)
         encoder.set_bind_group(0, self.bind_groups.get(resources))
 
     def run_cpu(self, resources: Mapping[str, Any]) -> None:
