@@ -134,8 +134,8 @@ def measure_size(
     warmup_ms: float = 0.0,
     picture_samples: int = 1,
 ) -> SizeRun:
-    """Times, then counts one size. One frame is alive at a time: each holds its own pipelines
-    and buffers, and many of them at once slow each other down on some drivers."""
+    """Times, then counts one size. One frame is alive at a time, so that its pipelines are the only
+    ones in use: many at once slow each other down on some drivers."""
     progress.begin(f"timing {width}x{height}", warmup + frames)
     frame = make_frame(width, height, False)
     compile_ms = frame.compile_ms
