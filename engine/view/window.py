@@ -1,0 +1,322 @@
+"""A window (or an offscreen canvas) with a Dear ImGui interface, drawn by wgpu.
+
+The loop is our own: events, the interface built from them, the draw and the present follow each
+other without anything in between, and no frame is begun while two are unfinished. What takes long
+goes into `work`, after the present. Times are milliseconds; sizes are (width, height).
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from imgui_bundle import imgui, implot
+
+from engine.gpu.device import Device
+from engine.gpu.errors import AdapterError
+from engine.view import display, interface_input, theme
+from engine.view.frame_fence import FrameFence
+from engine.view.interface_backend import InterfaceBackend
+
+U8 = npt.NDArray[np.uint8]
+
+FRAMES_PER_SECOND = 60.0
+FRAMES_IN_FLIGHT = 2  # a GPU draws one while the next is built; more would only add latency
+HIDDEN_POLL_S = 0.05  # how often a minimised window looks for events
+HISTORY = 1000  # frames that `latency_ms` remembers
+BACKGROUND = (0.055, 0.06, 0.07, 1.0)
+
+
+class Window:
+    """A canvas, its presentation and its imgui context; owns no scene.
+
+    `panel_ms` is the host time of the last frame's interface: building it in `draw` and encoding
+    it. `latency_ms` holds, for every frame that input led to, the time from the first event to the
+    present; on a CPU adapter to the end of the drawing too. A window's events count from the end of
+    the look before the one that found them, the earliest they can have happened.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        size: tuple[int, int],
+        title: str,
+        *,
+        offscreen: bool,
+        pixel_ratio: float = 1.0,
+        ui_scale: float = 1.0,
+    ) -> None:
+        """`pixel_ratio` is of an offscreen canvas; a window has its screen's. Raises AdapterError
+        (exit code 3) without a display, or where the device cannot present to it."""
+        self.offscreen = offscreen
+        self.panel_ms = 0.0
+        self.latency_ms: deque[float] = deque(maxlen=HISTORY)
+        self.frames = 0
+        self._target: Any = None
+        self._input_since: float | None = None
+        self._polled = float("inf")  # when events were last looked for; never yet
+        self._last_frame = 0.0
+        if offscreen:
+            self._canvas = display.offscreen_canvas(size, title, pixel_ratio)
+        else:
+            self._canvas = display.window_canvas(size, title)
+        self._context = self._canvas.get_wgpu_context()
+
+        self._imgui: Any = imgui.create_context()
+        imgui.set_current_context(self._imgui)
+        self._io = imgui.get_io()
+        self._io.set_ini_filename("")
+        self._io.set_log_filename("")
+        self._implot: Any = implot.create_context()
+        implot.set_current_context(self._implot)
+        theme.load_fonts()
+        self.ui_scale = ui_scale
+        self._canvas.add_event_handler(self._on_event, "*", order=-1000)
+        self._open(device)
+
+    def _open(self, device: Device) -> None:
+        self.device = device
+        self._format = self._configure(device)
+        self._backend = InterfaceBackend(device.wgpu, self._format)
+        # A CPU driver draws on the cores that would build the next frame: nothing to overlap.
+        self._fence = FrameFence(device.wgpu, 0 if device.info.is_cpu else FRAMES_IN_FLIGHT)
+
+    def _configure(self, device: Device) -> str:
+        """Lets the canvas present what `device` draws; returns the format to draw in.
+
+        Never an sRGB format: the interface's colours and the pictures it shows are encoded already,
+        and are blended as encoded on every platform alike.
+        """
+        if self.offscreen:
+            return "rgba8unorm"
+        try:
+            preferred = self._context.get_preferred_format(device.wgpu.adapter)
+            encoded = preferred.removesuffix("-srgb")
+            try:
+                self._context.configure(device=device.wgpu, format=encoded)
+                return encoded
+            except ValueError:
+                self._context.configure(device=device.wgpu, format=preferred)
+                return preferred
+        except Exception as error:
+            raise AdapterError(
+                f"{device.info.adapter} cannot present to this display ({error}); "
+                f"pick another adapter or {display.HEADLESS}"
+            ) from error
+
+    @property
+    def ui_scale(self) -> float:
+        """The size of text and spacing, on top of the screen's pixel ratio."""
+        return self._ui_scale
+
+    @ui_scale.setter
+    def ui_scale(self, scale: float) -> None:
+        self._ui_scale = scale
+        imgui.set_current_context(self._imgui)
+        theme.apply(scale)
+
+    # ---- sizes ------------------------------------------------------------------------------
+
+    @property
+    def logical_size(self) -> tuple[float, float]:
+        """The window's content in the units that imgui and events count in."""
+        width, height = self._canvas.get_logical_size()
+        return float(width), float(height)
+
+    @property
+    def pixel_size(self) -> tuple[int, int]:
+        width, height = self._canvas.get_physical_size()
+        return int(width), int(height)
+
+    @property
+    def pixel_ratio(self) -> float:
+        return float(self._canvas.get_pixel_ratio())
+
+    def device_pixels(self, logical: tuple[float, float]) -> tuple[int, int]:
+        """The pixels that a region of `logical` size covers, at least one by one."""
+        return (
+            max(1, round(logical[0] * self.pixel_ratio)),
+            max(1, round(logical[1] * self.pixel_ratio)),
+        )
+
+    def resize(self, width: float, height: float) -> None:
+        """Asks for a logical size; a window's system may grant another."""
+        self._canvas.set_logical_size(width, height)
+
+    def set_pixel_ratio(self, ratio: float) -> None:
+        """As if an offscreen canvas had moved to another screen: the logical size stays."""
+        size = self.logical_size
+        self._canvas.set_pixel_ratio(ratio)
+        self._canvas.set_logical_size(*size)
+
+    @property
+    def visible(self) -> bool:
+        """False while minimised: there are no pixels to draw then."""
+        minimised = getattr(self._canvas, "_is_minimized", False)
+        return min(self.pixel_size) > 0 and not minimised
+
+    # ---- input ------------------------------------------------------------------------------
+
+    def _on_event(self, event: dict[str, Any]) -> None:
+        if event["event_type"] in interface_input.INPUT_EVENTS and self._input_since is None:
+            since = float(event.get("time_stamp", self._polled))
+            self._input_since = since if self.offscreen else min(since, self._polled)
+        interface_input.feed(self._io, event)
+
+    def _process_events(self) -> None:
+        # The one private call of rendercanvas that drives a canvas without its scheduler.
+        self._canvas._process_events()
+        self._polled = time.perf_counter()
+
+    def send(self, event_type: str, **fields: Any) -> None:
+        """A synthetic event, seen by the next frame. Pointer events take x, y (logical) and button
+        (1 left, 2 right, 3 middle), wheel events dy (100 a notch), key events key, "char" data."""
+        event: dict[str, Any] = {"event_type": event_type, "modifiers": ()}
+        if event_type.startswith("pointer") or event_type == "wheel":
+            event |= {"x": 0.0, "y": 0.0, "button": 0, "buttons": (), "ntouches": 0, "touches": {}}
+        if event_type == "wheel":
+            event |= {"dx": 0.0, "dy": 0.0}
+        self._canvas.submit_event(event | fields)
+
+    # ---- frames -----------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._canvas.get_closed())
+
+    def run(self, draw: Callable[[], None], work: Callable[[], None] | None = None) -> None:
+        """Until the window is closed: events, `draw` (imgui calls), present, `work`."""
+        while not self.closed:
+            begun = time.perf_counter()
+            self.draw_once(draw)
+            if self.closed:
+                break
+            if work is not None:
+                work()
+            period = 1.0 / FRAMES_PER_SECOND if self.visible else HIDDEN_POLL_S
+            time.sleep(max(0.0, begun + period - time.perf_counter()))
+
+    def draw_once(self, draw: Callable[[], None]) -> bool:
+        """One frame from the events until now; offscreen, the picture stays on the device. False
+        when there was nothing to draw into (closed, minimised, covered)."""
+        self._process_events()
+        if self.closed or not self.visible:
+            self._input_since = None
+            return False
+        begun = time.perf_counter()
+        self._build(draw, begun)
+        built = time.perf_counter()
+        try:
+            target = self._own_target() if self.offscreen else self._context.get_current_texture()
+            acquired = time.perf_counter()
+            encoder = self._encode(target)
+            self._fence.encode(encoder)
+            commands = encoder.finish()
+            self.panel_ms = 1e3 * (built - begun + time.perf_counter() - acquired)
+            self.device.wgpu.queue.submit([commands])
+            if not self.offscreen:
+                self._context._rc_present()
+        except Exception as error:
+            if type(error).__name__ == "DrawCancelled":  # covered, or between two sizes
+                return False
+            raise
+        self._fence.submitted()
+        self.frames += 1
+        if self._input_since is not None:
+            self.latency_ms.append(1e3 * (time.perf_counter() - self._input_since))
+            self._input_since = None
+        return True
+
+    def _build(self, draw: Callable[[], None], now: float) -> None:
+        imgui.set_current_context(self._imgui)
+        implot.set_current_context(self._implot)
+        io = self._io
+        io.display_size = imgui.ImVec2(*self.logical_size)
+        io.display_framebuffer_scale = imgui.ImVec2(self.pixel_ratio, self.pixel_ratio)
+        # Offscreen time goes by frames, so that the same events always give the same picture.
+        passed = now - self._last_frame if self._last_frame and not self.offscreen else 0.0
+        io.delta_time = min(passed, 1.0) or 1.0 / FRAMES_PER_SECOND
+        self._last_frame = now
+        imgui.new_frame()
+        try:
+            draw()
+        finally:
+            imgui.render()
+
+    def _encode(self, target: Any) -> Any:
+        encoder = self.device.wgpu.create_command_encoder(label="interface")
+        render_pass = encoder.begin_render_pass(
+            label="interface",
+            color_attachments=[
+                {
+                    "view": target.create_view(),
+                    "load_op": "clear",
+                    "clear_value": BACKGROUND,
+                    "store_op": "store",
+                }
+            ],
+        )
+        self._backend.render(imgui.get_draw_data(), render_pass, (target.width, target.height))
+        render_pass.end()
+        return encoder
+
+    def _own_target(self) -> Any:
+        """A texture of the window's size that can be read back."""
+        width, height = self.pixel_size
+        if self._target is None or self._target.size[:2] != (width, height):
+            self._target = self.device.wgpu.create_texture(
+                label="interface picture",
+                size=(width, height, 1),
+                format=self._format,
+                usage="RENDER_ATTACHMENT|COPY_SRC",
+            )
+        return self._target
+
+    def picture(self) -> U8:
+        """[h, w, 3]: the window as last drawn, by drawing the same interface once more into a
+        texture of its own."""
+        imgui.set_current_context(self._imgui)
+        target = self._own_target()
+        queue = self.device.wgpu.queue
+        queue.submit([self._encode(target).finish()])
+        width, height = self.pixel_size
+        row = -(-width * 4 // 256) * 256
+        data = queue.read_texture(
+            {"texture": target}, {"bytes_per_row": row, "rows_per_image": height}, (width, height)
+        )
+        pixels = np.frombuffer(data, np.uint8).reshape(height, row // 4, 4)[:, :width]
+        order = [2, 1, 0] if self._format.startswith("bgra") else [0, 1, 2]
+        return np.ascontiguousarray(pixels[..., order])
+
+    # ---- images and devices -----------------------------------------------------------------
+
+    def image(self, texture_view: Any) -> Any:
+        """imgui's reference to a texture view of this window's device, for `imgui.image`. Kept
+        until `forget`."""
+        return self._backend.image(texture_view)
+
+    def forget(self, texture_view: Any) -> None:
+        self._backend.forget(texture_view)
+
+    def replace_device(self, device: Device) -> None:
+        """After a lost device: drops all that was the old one's, images too, and goes on with
+        `device`. The interface keeps its state."""
+        imgui.set_current_context(self._imgui)
+        self._backend.release_textures()
+        self._target = None
+        if not self.offscreen:
+            self._context.unconfigure()
+        self._open(device)
+
+    def close(self) -> None:
+        """Closes the canvas and ends its imgui context. Closing twice is no error."""
+        if self._imgui is None:
+            return
+        self._canvas.close()
+        imgui.set_current_context(self._imgui)
+        self._backend.release_textures()
+        implot.destroy_context(self._implot)
+        imgui.destroy_context(self._imgui)
+        self._imgui = self._implot = None
