@@ -12,11 +12,13 @@ WHOLE_TLAS = -1
 @dataclass(frozen=True, slots=True)
 class NodeRef:
     """A node of the structure: `container` is WHOLE_TLAS or a BLAS index, `pointer` a node pointer
-    relative to that container; `instance` the TLAS instance it was reached through, -1 if none."""
+    relative to that container; `instance` the TLAS instance it was reached through, -1 if none;
+    `triangle` one of the triangles of a block, -1 the node itself."""
 
     container: int
     pointer: int
     instance: int = -1
+    triangle: int = -1
 
 
 @dataclass(slots=True)
