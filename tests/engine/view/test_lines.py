@@ -91,8 +91,8 @@ def box_edges(box: Any) -> Any:
 def agrees(drawn: Any, expected: Any) -> None:
     """All but pixels that lie on the quads' own outlines, where rounding decides."""
     wrong = np.abs(drawn - expected) > 0.06
-    assert wrong.mean() < 0.01, wrong.mean()
-    assert (expected > 0.5).any()
+    lit = (expected > 0).sum()
+    assert lit > 40 and wrong.sum() < 0.06 * lit, (wrong.sum(), lit)
 
 
 @pytest.mark.parametrize("width", [1.0, 2.5])
