@@ -1,10 +1,12 @@
 """What a hybrid frame is built with; a change of any of these makes new pipelines or buffers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bvh.gpu.trace_rays import STACK_SIZES
+from engine.gpu.errors import UserError
 
 GBUFFERS = ("raster", "rays")
+FULL_MASK = 0xFF  # sees every instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +16,8 @@ class FrameOptions:
     `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted).
     `stack` is the entries of a traversal stack that the frame starts with (one of STACK_SIZES).
     `traversal` is one of bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the
-    instruction."""
+    instruction. `masks` are pairs of a ray type's name and the 8 bits its rays carry: they see the
+    TLAS instances whose own mask shares a bit. A type that is not named sees all."""
 
     width: int
     height: int
@@ -28,3 +31,19 @@ class FrameOptions:
     queue_fraction: float = 1.0
     stack: int = STACK_SIZES[0]
     traversal: str = "fast"
+    masks: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        for ray_type, mask in self.masks:
+            if not 0 <= mask <= FULL_MASK:
+                raise UserError(f"the mask of {ray_type} rays is 8 bits, 0 to 255, not {mask}")
+
+    def mask(self, ray_type: str) -> int:
+        return dict(self.masks).get(ray_type, FULL_MASK)
+
+    def with_mask(self, ray_type: str, mask: int) -> "FrameOptions":
+        """The same with another mask for one ray type. Equal masks make equal options, whatever
+        the order they were set in."""
+        masks = {**dict(self.masks), ray_type: mask}
+        named = sorted((name, bits) for name, bits in masks.items() if bits != FULL_MASK)
+        return replace(self, masks=tuple(named))

@@ -16,7 +16,7 @@ from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
 from passes.aov import read_aov
 from passes.frame_data import FrameData
-from passes.frame_options import GBUFFERS, FrameOptions
+from passes.frame_options import FULL_MASK, GBUFFERS, FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.gbuffer import raster_pass
@@ -116,6 +116,7 @@ def traversal(
         any_hit=ray.any_hit if ray else False,
         sort=options.sort_shadow if ray and ray.any_hit else True,
         while_while=options.while_while,
+        mask=options.mask(ray.name) if ray else FULL_MASK,
         traversal=options.traversal,
     )
     variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.has_alpha)

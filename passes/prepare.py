@@ -34,9 +34,9 @@ from engine.scene.mesh import Mesh
 from engine.scene.scene import Instance, Scene
 from engine.scene.upload import ScenePack, pack_scene
 from passes.build_blases import BlasRequest, Build, SharedBuilder, Told, build_blases
+from passes.frame_options import FULL_MASK
 
 GROUPS = ("static", "object", "all")
-FULL_MASK = 0xFF
 
 # Farthest from the origin that anything may be placed, in metres: shading squares the product of
 # two edges, each up to twice as long, in float32. And how far some of the scene has to reach at

@@ -109,13 +109,14 @@ class Variant:
 
 def fit_variant(variant: Variant, scene: SceneBvh, *, has_alpha: bool = True) -> Variant:
     """The variant with what this scene does not need left out: FP16 nodes, the alpha test, fans,
-    and the TLAS where it has one instance that every ray sees."""
+    and the TLAS where it has one instance that these rays see. (A kernel that starts inside the
+    instance never looks at its mask.)"""
     has_fp16 = any(stats.nodes_fp16 for stats in scene.blas_stats)
     variant = replace(
         variant, has_fp16=has_fp16, has_alpha=has_alpha, has_fans=scene_has_fans(scene)
     )
     instance_unit = only_instance(scene)
-    if instance_unit is None:
+    if instance_unit is None or not variant.mask & 0xFF:
         return variant
     return replace(variant, two_level=False, start_instance_unit=instance_unit)
 

@@ -66,7 +66,8 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
             "counters": f"{ray.name}_counters",
             "slot_counts": ray.slot_counts,
         }
-        return CpuPass(f"traverse/{ray.name}/0", partial(twin, ray=ray, sort=sort), bind)
+        mask = options.mask(ray.name)
+        return CpuPass(f"traverse/{ray.name}/0", partial(twin, ray=ray, sort=sort, mask=mask), bind)
 
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
     return [

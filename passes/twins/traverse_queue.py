@@ -34,9 +34,10 @@ def traverse_queue(
     *,
     ray: RayType,
     sort: bool = True,
+    mask: int = 0xFF,
 ) -> None:
     """Writes `results`: HIT records by queue index (reflection) or words by slot (shadow)."""
-    trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort)
+    trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort, mask)
 
 
 def trace_queue(
@@ -48,6 +49,7 @@ def trace_queue(
     texels: U32,
     ray: RayType,
     sort: bool,
+    mask: int,
 ) -> Trace:
     twin = RECORD_TWINS[ray.name]
     records = queue.records[: queue.count]
@@ -57,6 +59,7 @@ def trace_queue(
         any_hit=ray.any_hit,
         accept=alpha_test(alpha, texels),
         sort=sort,
+        mask=mask,
     )
     twin.store_result(results, records, result)
     if result.overflows.any():

@@ -29,9 +29,10 @@ def traverse_queue_counted(
     *,
     ray: RayType,
     sort: bool = True,
+    mask: int = 0xFF,
 ) -> None:
     """Adds to `counters` and writes `slot_counts`, planes by slot."""
-    result = trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort)
+    result = trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort, mask)
     spent = result.counters
     totals = {name: getattr(spent, name).sum() for name in COUNTERS if hasattr(spent, name)}
     totals["rays"] = len(result.t)
