@@ -28,6 +28,10 @@ HIDDEN_ALPHA = 0.22  # of a line behind something, of its own alpha
 # A line on a surface must not flicker between hidden and seen: depths differ by their rounding, and
 # by the surface's slope within a pixel of a coarser depth picture. Relative.
 DEPTH_SLACK = 0.004
+# Half a pixel fades smoothly, but makes a line of 1.4 pixels touch 2.4: too much where a
+# CPU shades them.
+SOFTNESS = 0.5
+SOFTNESS_CPU = 0.0
 EDGES = 12  # of a box
 
 VIEW = Struct(
@@ -38,7 +42,8 @@ VIEW = Struct(
     Field("width", "f32"),  # pixels
     Field("hidden_alpha", "f32"),
     Field("depth_slack", "f32"),
-    Field("padding", "vec2f"),
+    Field("softness", "f32"),  # pixels that edges fade over, beyond the width
+    Field("padding", "f32"),
 )
 BOX = Struct(
     "LineBox",
@@ -205,6 +210,7 @@ class LineRenderer:
         record["view_projection"] = camera.projection(size[0] / size[1]) @ camera.view_matrix()
         record["picture_size"] = size
         record["near"], record["width"] = camera.near, width
+        record["softness"] = SOFTNESS_CPU if self.device.info.is_cpu else SOFTNESS
         record["hidden_alpha"], record["depth_slack"] = hidden_alpha, DEPTH_SLACK
         self.device.write(self._views[width], record)
 

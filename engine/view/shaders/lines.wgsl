@@ -46,8 +46,7 @@ fn line_corner(a_given: vec4f, b_given: vec4f, corner: u32, colour: vec4f) -> Va
     var along = to_pixel - from_pixel;
     let length_in_pixels = length(along);
     along = select(vec2f(1.0, 0.0), along / length_in_pixels, length_in_pixels > 1e-6);
-    // Half a pixel more on each side, and at the ends, for the soft edge.
-    let reach = 0.5 * view.width + 0.5;
+    let reach = 0.5 * view.width + view.softness;
     let side = select(-reach, reach, (corner & 1u) != 0u);
     let at_end = corner >= 2u;
     let point = select(from_pixel - 0.5 * along, to_pixel + 0.5 * along, at_end)

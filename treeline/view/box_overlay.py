@@ -1,0 +1,277 @@
+"""Boxes of the structure over the picture: which of them a frame draws, and in what colour.
+
+Boxes of one container, levels `low` to `high`, in the world through the instance that it was
+reached by. They are read once and stay on the GPU; when the camera or the choice changes, a list of
+those that are worth drawing follows: in view, larger than SMALLEST_PIXELS, and the largest of them
+where there are more than the adapter can draw. `stats` says how many were left out.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.layout import (
+    NODE_BOX_FP16,
+    NODE_BOX_FP32,
+    NODE_INSTANCE,
+    NODE_NAMES,
+    NODE_TRIANGLE_3,
+)
+from engine.scene.camera import Camera
+from engine.view.lines import LineBatch, LineRenderer
+from treeline.view.box_levels import BoxLevels
+from treeline.view.structure_tree import BOX_16, BOX_32, TLAS_ROOT, StructureTree
+from treeline.view.view_state import WHOLE_TLAS, BoxOverlay, NodeRef
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+U32 = NDArray[np.uint32]
+
+COLOUR_BY = ("level", "kind")
+SMALLEST_PIXELS = 1.5  # across a box: below, it is a dot that hides what is around it
+
+
+@dataclass(frozen=True, slots=True)
+class DrawBudget:
+    """What a frame may spend on lines, and what they take: microseconds a box, and a pixel that a
+    box is across."""
+
+    rest_ms: float
+    moving_ms: float
+    box_us: float
+    pixel_us: float
+
+
+# Measured at 960x540 on llvmpipe, two cores, and at 1920x1080 on an H200.
+CPU_BUDGET = DrawBudget(rest_ms=80.0, moving_ms=25.0, box_us=12.0, pixel_us=0.2)
+GPU_BUDGET = DrawBudget(rest_ms=0.5, moving_ms=0.5, box_us=0.003, pixel_us=0.0002)
+STEP_MS = 8.0  # a frame, on boxes that were not read yet
+
+# Levels in turn: neighbours differ in hue and in lightness (after Okabe and Ito, 2008).
+LEVEL_COLOURS = (
+    (0.90, 0.62, 0.00),
+    (0.34, 0.71, 0.91),
+    (0.00, 0.78, 0.55),
+    (0.94, 0.89, 0.26),
+    (0.36, 0.55, 1.00),
+    (0.95, 0.43, 0.13),
+    (0.86, 0.54, 0.74),
+    (0.75, 0.80, 0.85),
+)
+KIND_COLOURS = {
+    "Box32": (0.34, 0.71, 0.91),
+    "Box16": (0.00, 0.78, 0.55),
+    "Block": (0.95, 0.60, 0.13),
+    "Instance": (0.90, 0.50, 0.78),
+}
+LINE_ALPHA = 0.85
+SELECTED_COLOUR = (1.0, 1.0, 1.0, 1.0)
+CHILD_COLOUR = (1.0, 0.82, 0.25, 0.9)
+_KINDS = tuple(KIND_COLOURS)
+_KIND_OF_TYPE = np.zeros(8, np.uint32)
+_KIND_OF_TYPE[: NODE_TRIANGLE_3 + 1] = _KINDS.index("Block")
+_KIND_OF_TYPE[NODE_BOX_FP16] = _KINDS.index(BOX_16)
+_KIND_OF_TYPE[NODE_BOX_FP32] = _KINDS.index(BOX_32)
+_KIND_OF_TYPE[NODE_INSTANCE] = _KINDS.index("Instance")
+assert len(_KIND_OF_TYPE) == len(NODE_NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayStats:
+    """Boxes drawn, of those in the levels; the host's time of the last update; `reading` while
+    levels are still being read."""
+
+    drawn: int = 0
+    total: int = 0
+    host_ms: float = 0.0
+    reading: bool = False
+
+    def __str__(self) -> str:
+        more = ", reading" if self.reading else ""
+        return f"{self.drawn:,} of {self.total:,} boxes drawn{more}"
+
+
+def legend(overlay: BoxOverlay) -> list[tuple[str, tuple[float, float, float]]]:
+    """(label, sRGB) of what the overlay's colours mean, for the levels shown."""
+    if overlay.colour_by == "kind":
+        return list(KIND_COLOURS.items())
+    levels = range(overlay.low, overlay.high + 1)
+    return [(f"level {k}", LEVEL_COLOURS[k % len(LEVEL_COLOURS)]) for k in levels]
+
+
+def shown_container(tree: StructureTree, selected: NodeRef | None) -> NodeRef:
+    """The root of the container whose boxes are shown: the selected node's. Without one the
+    TLAS's, or that of the only BLAS where a TLAS would be one box."""
+    if selected is None:
+        only = tree.instance_node(0) if len(tree.bvh.instances) == 1 else None
+        return TLAS_ROOT if only is None else tree.children(only)[0]
+    # From an instance's node on, the BLAS that it places is of interest.
+    return tree.path_in_container(selected)[0]
+
+
+class BoxDrawing:
+    """Keeps what was read of one structure. `batches` are what `LineRenderer.encode` draws."""
+
+    def __init__(self, renderer: LineRenderer, tree: StructureTree) -> None:
+        self.renderer = renderer
+        self.tree = tree
+        self.stats = OverlayStats()
+        self.budget = CPU_BUDGET if renderer.device.info.is_cpu else GPU_BUDGET
+        self.version = 0  # of `batches`: a picture that was drawn with the same one can stay
+        self._levels: dict[int, BoxLevels] = {}
+        self._batch: LineBatch | None = None
+        self._uploaded: Any = None  # what the batch was made of
+        self._chosen: Any = None  # what its list was chosen for
+        self._centres: F32 = np.zeros((3, 0), np.float32)  # world
+        self._radii: F32 = np.zeros(0, np.float32)
+        self._highlight: list[LineBatch] = []
+        self._highlighted: NodeRef | None = None
+
+    @property
+    def batches(self) -> Sequence[LineBatch]:
+        """The overlay, then the selected node on top."""
+        return [*([self._batch] if self._batch else []), *self._highlight]
+
+    def update(
+        self,
+        overlay: BoxOverlay,
+        selected: NodeRef | None,
+        camera: Camera,
+        size: tuple[int, int],
+        *,
+        moving: bool = False,
+    ) -> None:
+        """Follows the choice and the camera; `size` is the picture's. Takes a few milliseconds
+        where levels have to be read, and goes on in the next call."""
+        started = time.perf_counter()
+        self._update_highlight(selected)
+        if overlay.shown:
+            total, reading = self._update_boxes(overlay, selected, started)
+            drawn = self._choose(camera, size, moving)
+        else:
+            self.version += self._batch is not None
+            self._batch = self._uploaded = None
+            drawn, total, reading = 0, 0, False
+        spent = 1e3 * (time.perf_counter() - started)
+        self.stats = OverlayStats(drawn, total, spent, reading)
+
+    def _update_boxes(
+        self, overlay: BoxOverlay, selected: NodeRef | None, started: float
+    ) -> tuple[int, bool]:
+        """Reads and uploads what is missing; (boxes in the levels, whether more are to come)."""
+        root = shown_container(self.tree, selected)
+        if root.container not in self._levels:
+            self._levels[root.container] = BoxLevels(self.tree, root.container)
+        known = self._levels[root.container]
+        while len(known.levels) <= overlay.high and not known.complete:
+            if time.perf_counter() - started > 1e-3 * STEP_MS:
+                break
+            known.step()
+        levels = known.levels[overlay.low : overlay.high + 1]
+        key = (root, overlay.low, overlay.high, overlay.colour_by, len(levels))
+        if key != self._uploaded:
+            self._upload(root, overlay, levels)
+            self._uploaded, self._chosen = key, None
+        reading = len(known.levels) <= overlay.high and not known.complete
+        return len(self._radii), reading
+
+    def _upload(self, root: NodeRef, overlay: BoxOverlay, levels: Sequence[Any]) -> None:
+        counts = [len(level.types) for level in levels]
+        boxes = np.concatenate([level.boxes for level in levels] or [np.zeros((0, 2, 3))])
+        if overlay.colour_by == "kind":
+            types = np.concatenate([level.types for level in levels] or [np.zeros(0, np.uint8)])
+            colours, palette = _KIND_OF_TYPE[types], tuple(KIND_COLOURS.values())
+        else:
+            colours = np.repeat(overlay.low + np.arange(len(levels)), counts)
+            colours, palette = colours % len(LEVEL_COLOURS), LEVEL_COLOURS
+        matrix = self._transform(root)
+        middle = 0.5 * (boxes[:, 0] + boxes[:, 1])
+        self._centres = np.asarray(matrix[:, :3] @ middle.T + matrix[:, 3:], np.float32)
+        stretch = float(np.linalg.norm(matrix[:, :3].astype(np.float64), 2))
+        half = np.linalg.norm(0.5 * (boxes[:, 1] - boxes[:, 0]), axis=1)
+        self._radii = np.asarray(stretch * half, np.float32)
+        self._batch = self.renderer.boxes(
+            boxes, colours, with_alpha(palette), transforms=matrix[None]
+        )
+
+    def _transform(self, ref: NodeRef) -> F32:
+        if ref.container == WHOLE_TLAS or ref.instance < 0:
+            return np.eye(3, 4, dtype=np.float32)
+        return self.tree.transform(ref.instance)
+
+    def _choose(self, camera: Camera, size: tuple[int, int], moving: bool) -> int:
+        """Lists the boxes worth drawing; how many."""
+        assert self._batch is not None
+        key = (camera.transform.tobytes(), camera.y_fov, size, moving)
+        if key != self._chosen:
+            pixels = pixels_across(self._centres, self._radii, camera, size)
+            spend_ms = self.budget.moving_ms if moving else self.budget.rest_ms
+            self.renderer.choose(self._batch, affordable(pixels, self.budget, spend_ms, size))
+            self._chosen = key
+            self.version += 1
+        return self._batch.count
+
+    def _update_highlight(self, selected: NodeRef | None) -> None:
+        """The selected node's box, and those in its slots."""
+        if selected == self._highlighted:
+            return
+        self._highlighted = selected
+        self._highlight = []
+        self.version += 1
+        if selected is None:
+            return
+        refs = [selected]
+        if self.tree.kind(selected) in (BOX_16, BOX_32):
+            refs = [*self.tree.children(selected), selected]
+        boxes = np.stack([self.tree.box(ref) for ref in refs])
+        if np.isfinite(boxes).all():
+            colours = np.array([CHILD_COLOUR] * (len(refs) - 1) + [SELECTED_COLOUR], np.float32)
+            matrix = self._transform(selected)[None]
+            for part, width in ((slice(0, -1), 1.4), (slice(-1, None), 2.6)):
+                index = np.arange(len(refs), dtype=np.uint32)[part]
+                self._highlight.append(
+                    self.renderer.boxes(boxes[part], index, colours, transforms=matrix, width=width)
+                )
+
+
+def with_alpha(palette: Sequence[tuple[float, float, float]]) -> F32:
+    """[n, 4] of sRGB colours."""
+    return np.array([(*colour, LINE_ALPHA) for colour in palette], np.float32)
+
+
+def affordable(pixels: F32, budget: DrawBudget, spend_ms: float, size: tuple[int, int]) -> U32:
+    """Indices, in order, of the boxes at least SMALLEST_PIXELS across; of too many the largest."""
+    worth = np.flatnonzero(pixels >= SMALLEST_PIXELS)
+    most = int(1e3 * spend_ms / budget.box_us)
+    if len(worth) > most:
+        worth = worth[np.argpartition(pixels[worth], len(worth) - most)[len(worth) - most :]]
+    # A box that reaches out of the picture costs no more than one that fills it.
+    inside = np.minimum(pixels[worth], float(max(size)))
+    cost_ms = 1e-3 * (budget.box_us + budget.pixel_us * inside.astype(np.float64))
+    if cost_ms.sum() > spend_ms:
+        largest = np.argsort(-inside, kind="stable")
+        worth = worth[largest[np.cumsum(cost_ms[largest]) <= spend_ms]]
+    return np.sort(worth).astype(np.uint32)
+
+
+def pixels_across(centres: F32, radii: F32, camera: Camera, size: tuple[int, int]) -> F32:
+    """[n] how many pixels spheres of world `centres [3, n]` and `radii` [n] are across; 0 for those
+    outside the view, infinite around the camera."""
+    view = camera.view_matrix().astype(np.float32)
+    x, y, z = view[:3, :3] @ centres + view[:3, 3:]
+    distance = -z
+    slope_y = float(np.tan(camera.y_fov / 2))
+    slope_x = slope_y * size[0] / size[1]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        across = radii * np.float32(size[1] / slope_y) / distance
+    across[distance <= radii] = np.inf
+    outside = distance < -radii
+    for along, slope in ((np.abs(x), slope_x), (np.abs(y), slope_y)):
+        # Beyond a side plane, which leaves the camera at that slope.
+        outside |= along - np.float32(slope) * distance > radii * np.float32(np.hypot(1.0, slope))
+    across[outside] = 0.0
+    return np.asarray(across)
