@@ -75,27 +75,31 @@ class LineBatch:
 
 
 class LineRenderer:
-    """Draws batches over pictures of `FORMAT`."""
+    """Draws batches over pictures of `FORMAT`. `softness` is how many pixels lines fade over on
+    each side; by default what the adapter can afford."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, softness: float | None = None) -> None:
         self.device = device
+        if softness is None:
+            softness = SOFTNESS_CPU if device.info.is_cpu else SOFTNESS
+        self.softness = softness
         shader = compose("engine/view/shaders/lines.wgsl")
         self._groups = BindGroups(device, read_bindings(shader), "VERTEX|FRAGMENT")
-        layout = device.wgpu.create_pipeline_layout(bind_group_layouts=[self._groups.layout])
-        module = device.compile(shader)
         blend = {"src_factor": "src-alpha", "dst_factor": "one-minus-src-alpha", "operation": "add"}
         keep = {"src_factor": "zero", "dst_factor": "one", "operation": "add"}
         self._pipelines = {
-            kind: device.wgpu.create_render_pipeline(
-                label=f"lines/{kind}",
-                layout=layout,
-                vertex={"module": module, "entry_point": f"{kind}_main"},
-                primitive={"topology": "triangle-list", "cull_mode": "none"},
-                fragment={
-                    "module": module,
-                    "entry_point": "line_main",
-                    # The picture stays opaque.
-                    "targets": [{"format": FORMAT, "blend": {"color": blend, "alpha": keep}}],
+            kind: device.pipelines.render(
+                f"lines/{kind}",
+                shader,
+                self._groups.layout,
+                {
+                    "vertex": {"entry_point": f"{kind}_main"},
+                    "primitive": {"topology": "triangle-list", "cull_mode": "none"},
+                    "fragment": {
+                        "entry_point": "line_main",
+                        # The picture stays opaque.
+                        "targets": [{"format": FORMAT, "blend": {"color": blend, "alpha": keep}}],
+                    },
                 },
             )
             for kind in ("boxes", "segments")
@@ -188,7 +192,7 @@ class LineRenderer:
         )
         scope.set_index_buffer(self._indices, "uint32")
         for batch in drawn:
-            scope.set_pipeline(self._pipelines[batch.kind])
+            scope.set_pipeline(self._pipelines[batch.kind].native)
             resources = {
                 "view": self._views[batch.width],
                 "items": batch.items,
@@ -210,7 +214,7 @@ class LineRenderer:
         record["view_projection"] = camera.projection(size[0] / size[1]) @ camera.view_matrix()
         record["picture_size"] = size
         record["near"], record["width"] = camera.near, width
-        record["softness"] = SOFTNESS_CPU if self.device.info.is_cpu else SOFTNESS
+        record["softness"] = self.softness
         record["hidden_alpha"], record["depth_slack"] = hidden_alpha, DEPTH_SLACK
         self.device.write(self._views[width], record)
 

@@ -41,7 +41,7 @@ class Picture:
 
 @pytest.fixture(scope="module")
 def renderer(device: Any) -> LineRenderer:
-    return LineRenderer(device)
+    return LineRenderer(device, softness=0.5)
 
 
 def depth_view(device: Any, values: Any) -> Any:
@@ -57,26 +57,26 @@ def depth_view(device: Any, values: Any) -> Any:
     return texture.create_view()
 
 
-def project(points: Any, camera: Any = CAMERA, size: tuple[int, int] = SIZE) -> tuple[Any, Any]:
+def project(points: Any) -> tuple[Any, Any]:
     """(pixels [n, 2] from the top left, distances along the view axis [n]) of world points."""
     given = np.column_stack([points, np.ones(len(points))])
-    clip = given @ (camera.projection(size[0] / size[1]) @ camera.view_matrix()).T
+    clip = given @ (CAMERA.projection(SIZE[0] / SIZE[1]) @ CAMERA.view_matrix()).T
     flat = clip[:, :2] / clip[:, 3:]
-    return (flat * (1, -1) + 1) / 2 * size, clip[:, 3]
+    return (flat * (1, -1) + 1) / 2 * SIZE, clip[:, 3]
 
 
-def coverage(segments: Any, width: float, size: tuple[int, int] = SIZE) -> Any:
+def coverage(segments: Any, width: float, softness: float = 0.5) -> Any:
     """[h, w] the most that any segment `[n, 2, 2]` in pixels covers of each pixel's middle, with
-    an edge that fades over a pixel, as the shader draws it."""
-    x, y = np.meshgrid(np.arange(size[0]) + 0.5, np.arange(size[1]) + 0.5)
+    an edge that fades over a pixel, as the shader draws it, as far as the quad goes."""
+    x, y = np.meshgrid(np.arange(SIZE[0]) + 0.5, np.arange(SIZE[1]) + 0.5)
     grid = np.stack([x, y], axis=-1)
-    best = np.zeros(size[::-1])
+    best = np.zeros(SIZE[::-1])
     for a, b in segments:
         length = np.linalg.norm(b - a)
         along = (b - a) / length
         at = (grid - a) @ along
         across = np.abs((grid - a) @ np.array([-along[1], along[0]]))
-        inside = (at > -0.5) & (at < length + 0.5)
+        inside = (at > -0.5) & (at < length + 0.5) & (across < 0.5 * width + softness)
         best = np.maximum(best, np.where(inside, np.clip(0.5 * width + 0.5 - across, 0, 1), 0))
     return best
 
@@ -95,14 +95,15 @@ def agrees(drawn: Any, expected: Any) -> None:
     assert lit > 40 and wrong.sum() < 0.06 * lit, (wrong.sum(), lit)
 
 
+@pytest.mark.parametrize("softness", [0.0, 0.5])
 @pytest.mark.parametrize("width", [1.0, 2.5])
-def test_segments_are_where_numpy_projects_them(
-    device: Any, renderer: LineRenderer, rng: Any, width: float
-) -> None:
-    ends = rng.uniform(-1.5, 1.5, (1, 2, 3)).astype(np.float32)
-    pixels = project(ends.reshape(-1, 3))[0].reshape(-1, 2, 2)
-    picture = Picture(device).draw(renderer, renderer.segments(ends, WHITE, width=width))
-    agrees(picture[..., 0], coverage(pixels, width))
+def test_segments_are_where_numpy_projects_them(device: Any, width: float, softness: float) -> None:
+    renderer = LineRenderer(device, softness)
+    for a, b in (((-1.5, -1, 0.5), (1.2, 1.4, -1)), ((0.3, -1.2, 0), (0.1, 1.5, 0.4))):
+        ends = np.array([[a, b]], np.float32)
+        pixels = project(ends[0])[0][None]
+        picture = Picture(device).draw(renderer, renderer.segments(ends, WHITE, width=width))
+        agrees(picture[..., 0], coverage(pixels, width, softness))
 
 
 def test_a_box_is_its_twelve_edges_in_its_space(device: Any, renderer: LineRenderer) -> None:
