@@ -6,15 +6,14 @@ looking straight up or down, and a pitch kept within a quarter turn never flips 
 units are metres, angles radians, mouse moves logical pixels, times seconds.
 """
 
-import json
 import time
 from collections.abc import Callable, Collection
 
 import numpy as np
 
-from engine.gpu.errors import UserError
 from engine.scene.camera import Camera
 from engine.scene.mesh import F64
+from engine.view.camera_text import camera_from_text, camera_text
 
 ORBIT_PER_PIXEL = 0.007  # Blender's 0.4 degrees
 LOOK_PER_PIXEL = 0.004
@@ -26,10 +25,19 @@ FLY_SECONDS = 8.0  # to cross the scene's diagonal, without Shift
 SHIFT_FACTOR = 4.0
 NEAREST, FARTHEST = 1e-6, 1e3  # distances to the pivot, in scene diagonals
 
-AXIS_VIEWS = {  # keypad key -> (yaw, pitch); with Control the opposite side, as Blender does
-    "Numpad1": (0.0, 0.0),  # front: from +Z
-    "Numpad3": (0.5 * np.pi, 0.0),  # side: from +X
-    "Numpad7": (0.0, -0.5 * np.pi),  # top
+AXIS_VIEWS = {  # action -> (yaw, pitch)
+    "view front": (0.0, 0.0),  # from +Z
+    "view back": (np.pi, 0.0),
+    "view right": (0.5 * np.pi, 0.0),  # from +X
+    "view left": (-0.5 * np.pi, 0.0),
+    "view top": (0.0, -0.5 * np.pi),
+    "view bottom": (0.0, 0.5 * np.pi),
+}
+TURNS = {  # action -> change of (yaw, pitch)
+    "turn left": (-KEY_STEP, 0.0),
+    "turn right": (KEY_STEP, 0.0),
+    "turn up": (0.0, -KEY_STEP),
+    "turn down": (0.0, KEY_STEP),
 }
 FLY_KEYS = {  # key -> direction in camera axes (right, world up, forward)
     "w": (0, 0, 1),
@@ -53,34 +61,6 @@ def direction_angles(forward: F64, right: F64) -> tuple[float, float]:
     if np.hypot(forward[0], forward[2]) > 1e-6:
         return float(np.arctan2(-forward[0], -forward[2])), pitch
     return float(np.arctan2(-right[2], right[0])), pitch
-
-
-def camera_text(camera: Camera) -> str:
-    """One line of JSON that `camera_from_text` turns into exactly the same camera."""
-    values = {"transform": camera.transform.tolist(), "y_fov": camera.y_fov, "near": camera.near}
-    return json.dumps(values, allow_nan=False)
-
-
-def camera_from_text(text: str) -> Camera:
-    """The camera of `camera_text`. Raises UserError (one line) for anything else."""
-    try:
-        values = json.loads(text)
-        transform = np.asarray(values["transform"], np.float64)
-        y_fov, near = float(values["y_fov"]), float(values["near"])
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
-        raise UserError("camera text: not a camera (transform, y_fov, near in JSON)") from error
-    if transform.shape != (4, 4) or not np.isfinite(transform).all():
-        raise UserError("camera text: transform is not a matrix of 4 x 4 finite numbers")
-    axes = transform[:3, :3]
-    # Bounded first: squares of huge numbers would overflow.
-    rigid = np.abs(axes).max() < 2 and np.allclose(axes.T @ axes, np.eye(3), atol=1e-5)
-    if not rigid or np.linalg.det(axes) < 0 or not np.array_equal(transform[3], [0, 0, 0, 1]):
-        raise UserError("camera text: transform is not a rotation and a translation")
-    if not 0 < y_fov < np.pi:
-        raise UserError(f"camera text: y_fov {y_fov:g} is not between 0 and pi")
-    if not 0 < near < np.inf:
-        raise UserError(f"camera text: near {near:g} is not above 0")
-    return Camera(transform, y_fov, near)
 
 
 class CameraControl:
@@ -177,31 +157,21 @@ class CameraControl:
         back = rotation(self.yaw, self.pitch)[:, 2]
         self._place(0.5 * (low + high) + distance * back, self.yaw, self.pitch, distance)
 
-    def axis_view(self, key: str, opposite: bool = False) -> None:
-        """Front, side or top view about the pivot (see AXIS_VIEWS)."""
-        yaw, pitch = AXIS_VIEWS[key]
-        if opposite:
-            yaw, pitch = (yaw, -pitch) if pitch else (yaw + np.pi, pitch)
-        self._turn_about_pivot(yaw, pitch)
+    def act(self, action: str) -> bool:
+        """Does one of the camera's shortcuts (engine/view/shortcuts.py); False for others."""
+        if action in AXIS_VIEWS:
+            self._turn_about_pivot(*AXIS_VIEWS[action])
+        elif action in TURNS:
+            yaw, pitch = TURNS[action]
+            self._turn_about_pivot(self.yaw + yaw, self.pitch + pitch)
+        elif action in ("nearer", "farther"):
+            self.wheel(-NOTCH if action == "nearer" else NOTCH)
+        else:
+            return False
+        return True
 
     def key(self, name: str, down: bool, modifiers: Collection[str] = ()) -> bool:
-        """A key went down or up; True when it was one of ours."""
-        if down and name in AXIS_VIEWS:
-            self.axis_view(name, "Control" in modifiers)
-            return True
-        turns = {
-            "Numpad4": (-KEY_STEP, 0.0),
-            "Numpad6": (KEY_STEP, 0.0),
-            "Numpad8": (0.0, -KEY_STEP),
-            "Numpad2": (0.0, KEY_STEP),
-        }
-        if down and name in turns:
-            yaw, pitch = turns[name]
-            self._turn_about_pivot(self.yaw + yaw, self.pitch + pitch)
-            return True
-        if down and name in ("NumpadAdd", "NumpadSubtract"):
-            self.wheel(-NOTCH if name == "NumpadAdd" else NOTCH)
-            return True
+        """A key that is held down went down or up; True when it was one of ours."""
         return False
 
     def release_keys(self) -> None:

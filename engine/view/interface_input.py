@@ -48,7 +48,7 @@ KEYS = _key_table()  # event's key name (letters in lower case) -> imgui key
 MODIFIERS = dict(ImguiRenderer.KEY_MAP_MOD)
 
 
-def imgui_key(name: str) -> Any | None:
+def imgui_key(name: str) -> Any:
     """The imgui key of an event's key name; None for a key that imgui does not know."""
     return KEYS.get(name) or KEYS.get(name.lower())
 

@@ -16,7 +16,7 @@ from imgui_bundle import imgui, implot
 
 from engine.gpu.device import Device
 from engine.gpu.errors import AdapterError
-from engine.view import display, interface_input, theme
+from engine.view import display, interface_input, marks, theme
 from engine.view.frame_fence import FrameFence
 from engine.view.interface_backend import InterfaceBackend
 
@@ -239,6 +239,7 @@ class Window:
         passed = now - self._last_frame if self._last_frame and not self.offscreen else 0.0
         io.delta_time = min(passed, 1.0) or 1.0 / FRAMES_PER_SECOND
         self._last_frame = now
+        marks.rectangles.clear()
         imgui.new_frame()
         try:
             draw()
