@@ -36,7 +36,8 @@ class Step:
     last (all but the first are pushed, the first popped if a slot was not entered at all); `t` is
     the limit that entries were tested against. triangle: `slot` is the triangle of the block,
     `hit` (crossed inside the interval, accepted), `t` where, NaN if not. instance: `hit` is
-    (entered,). end: `t` of the hit or infinity, `why`.
+    (entered,). end: `t` of the hit or infinity, `why`. `stack`: entries after a box node, where the
+    log tells (the GPU's does), -1 elsewhere.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Step:
     slot: int = 0
     t: float = float("nan")
     why: str = ""
+    stack: int = -1
 
     @property
     def key(self) -> tuple[str, int, int, int]:

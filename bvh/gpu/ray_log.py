@@ -108,6 +108,7 @@ def _step(event: Any) -> Step:
             hit=hit,
             follow=(*following, *pushed),
             t=float(event["t_limit"]),
+            stack=int(event["top"]) - 1,  # less the mark at its bottom
         )
     if kind == "triangle":
         crossed = bool(flags & 1)

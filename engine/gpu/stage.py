@@ -87,6 +87,10 @@ class BindGroups:
             self._groups[key] = (group, values)
         return self._groups[key][0]
 
+    def forget(self) -> None:
+        """Lets go of every resource: for stages whose resources rarely come back."""
+        self._groups.clear()
+
 
 class Stage:
     """One compute shader. `constants` are its WGSL `override`s, `slots` its composed parts. Stages

@@ -11,8 +11,13 @@ from engine.gpu.structs import Struct
 
 @dataclass(frozen=True, slots=True)
 class RayType:
-    """`record_shader` gives `load_ray(index)` and `store_result(index, result)`;
-    `slots_per_pixel` is the most rays a pixel sends, so also the queue's capacity a pixel."""
+    """`record_shader` gives `load_ray(index)`, `ray_slot(index)` and `store_result(index, result)`.
+
+    A pixel owns `slots_per_pixel` consecutive slots, pixel * slots_per_pixel and on: the most rays
+    that it sends, so also the queue's capacity a pixel. `starts_at` says for each of them where its
+    ray starts: at what the "primary" ray sees, or at the hit of another ray type of that name.
+    Results lie by queue index, with `results_by_slot` by slot; those of closest-hit types are HIT
+    records, of any-hit types one word, 1 where nothing was in the way."""
 
     name: str
     record: Struct
@@ -20,7 +25,12 @@ class RayType:
     any_hit: bool
     record_shader: str
     generator_shader: str
-    slots_per_pixel: int
+    starts_at: tuple[str, ...]
+    results_by_slot: bool = False
+
+    @property
+    def slots_per_pixel(self) -> int:
+        return len(self.starts_at)
 
     @property
     def queue(self) -> str:

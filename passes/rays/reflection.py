@@ -18,7 +18,7 @@ REFLECTION = RayType(
     any_hit=False,
     record_shader="passes/shaders/rays/reflection.wgsl",
     generator_shader="passes/shaders/reflection.wgsl",
-    slots_per_pixel=1,
+    starts_at=("primary",),
 )
 
 

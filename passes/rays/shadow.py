@@ -21,7 +21,8 @@ SHADOW = RayType(
     any_hit=True,
     record_shader="passes/shaders/rays/shadow.wgsl",
     generator_shader="passes/shaders/shadow.wgsl",
-    slots_per_pixel=2,
+    starts_at=("primary", "reflection"),
+    results_by_slot=True,
 )
 
 

@@ -1,4 +1,5 @@
-"""A small scene with a mirror, built in a blink, and sessions of it that tests step by hand."""
+"""A small scene with a mirror, built in a blink, and sessions of it that tests step by hand; and a
+frame of the embedded scene."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,13 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bvh.build import BuildOptions
 from engine.scene.camera import look_at
 from engine.scene.light import Environment, RectLight
 from engine.scene.material import Material
 from engine.scene.mesh import make_mesh
 from engine.scene.scene import Instance, Scene
 from passes.frame_options import FrameOptions
+from passes.hybrid import HybridFrame
 from passes.option_list import ViewSettings
+from passes.prepare import PreparedScene, prepare
+from treeline.scenes import load
 from treeline.view.session import ViewSession
 
 SIZE = (24, 16)
@@ -108,3 +113,17 @@ def until() -> Callable[..., int]:
 @pytest.fixture
 def no_counts() -> ViewSettings:
     return ViewSettings(frame=FrameOptions(0, 0, count=False))
+
+
+@pytest.fixture(scope="session")
+def hall() -> PreparedScene:
+    """The embedded scene: alpha-tested leaves, hundreds of instances."""
+    return prepare(load(), BuildOptions(reinsertion=0))
+
+
+@pytest.fixture(scope="session")
+def counted(device: Any, hall: PreparedScene) -> HybridFrame:
+    """A counted frame of the hall that ran."""
+    frame = HybridFrame(device, hall, FrameOptions(64, 36, seed=3, count=True))
+    assert frame.run(5).valid
+    return frame

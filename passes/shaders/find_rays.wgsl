@@ -1,0 +1,35 @@
+// Looks through a ray queue for the rays of one pixel and writes down what each is, read as the
+// traversal reads it. Dispatched as the queue is drained. $record says how a ray is read.
+#import passes.frame_uniforms
+#import passes.queue
+#import passes.pixel_probe
+#import "bvh/shaders/ray.wgsl"
+#import $record
+
+struct RayQueue {
+    header: AtomicQueueHeader,
+    records: array<RayRecord>,
+}
+
+@group(0) @binding(0) var<uniform> frame: FrameUniforms;
+@group(0) @binding(1) var<storage, read_write> queue: RayQueue;
+@group(0) @binding(2) var<storage, read_write> results: array<RayResult>;
+@group(0) @binding(3) var<uniform> pixel: PixelSlots;
+@group(0) @binding(4) var<storage, read_write> found: array<FoundRay>;
+
+@compute @workgroup_size(64)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = (group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
+    let count = min(atomicLoad(&queue.header.count), atomicLoad(&queue.header.capacity));
+    if (index >= count) { return; }
+    let slot = ray_slot(index);
+    if (slot < pixel.first || slot - pixel.first >= pixel.count) { return; }
+    let ray = load_ray(index);
+    found[slot - pixel.first] = FoundRay(
+        array<f32, 3>(ray.origin.x, ray.origin.y, ray.origin.z), ray.t_min,
+        array<f32, 3>(ray.direction.x, ray.direction.y, ray.direction.z), ray.t_max, index, 1u);
+}

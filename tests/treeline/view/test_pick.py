@@ -1,0 +1,201 @@
+"""What a pixel sees, and the path of nodes to the triangle, against the bytes and brute force."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bvh.brute_force import closest
+from bvh.build import BuildOptions
+from bvh.decode import decode_triangles
+from bvh.fan_blocks import unpack_fan_table
+from bvh.header import unpack_header
+from bvh.layout import (
+    INSTANCE_BLAS_BASE_WORD,
+    INSTANCE_ID_WORD,
+    INVALID_POINTER,
+    NODE_INSTANCE,
+    ROOT_POINTER,
+    UNIT_BYTES,
+    UNIT_WORDS,
+    unpack_pointer,
+)
+from bvh.scene_bvh import SceneBvh
+from engine.gpu.errors import UserError
+from passes.hybrid import FrameOptions, HybridFrame
+from passes.prepare import PreparedScene, prepare
+from treeline.scenes import baked_triangles, load
+from treeline.view.node_search import find_leaf, path_by_links
+from treeline.view.pick import Pick, pick
+from treeline.view.pixel_rays import PixelRay, trace_steps
+from treeline.view.view_state import WHOLE_TLAS, NodeRef
+
+
+@pytest.fixture(scope="module")
+def boxes(device: Any, box: Path) -> HybridFrame:
+    """A box before the background, one instance, blocks of up to four triangles."""
+    prepared = prepare(load(box), BuildOptions(leaf=4))
+    frame = HybridFrame(device, prepared, FrameOptions(48, 27))
+    frame.run()
+    return frame
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fan of six triangles about the origin on the floor, and a wall."""
+    rim = [(np.cos(a), 0.0, np.sin(a)) for a in np.arange(6) * np.pi / 3]
+    points = [(0.0, 0.0, 0.0), *rim, (-1, 0, -1), (1, 0, -1), (1, 1, -1), (-1, 1, -1)]
+    faces = [(1, 2 + (i + 1) % 6, 2 + i) for i in range(6)] + [(8, 9, 10), (8, 10, 11)]
+    lines = [f"v {x} {y} {z}" for x, y, z in points] + [f"f {a} {b} {c}" for a, b, c in faces]
+    path = tmp_path_factory.mktemp("scenes") / "fan.obj"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def words_at(bvh: SceneBvh, node: NodeRef) -> Any:
+    words = bvh.words if node.container == WHOLE_TLAS else bvh.blas_words(node.container)
+    return words[unpack_pointer(node.pointer)[0] // 4 :]
+
+
+def held_triangles(bvh: SceneBvh, node: NodeRef) -> set[tuple[int, int]]:
+    """(geometry, primitive) of the leaf's triangles, by the decoder."""
+    words = bvh.blas_words(node.container)
+    header = unpack_header(words)
+    leaf = unpack_pointer(node.pointer)[0] // UNIT_BYTES - header.leaf_unit
+    fans = unpack_fan_table(words, header)
+    rows = decode_triangles(
+        words_at(bvh, node)[:UNIT_WORDS].reshape(1, -1),
+        np.array([node.pointer & 7], np.uint8),
+        None if fans is None else fans[leaf : leaf + 1],
+    )
+    return set(zip(rows.geometry.tolist(), rows.primitive.tolist(), strict=True))
+
+
+def check_path(bvh: SceneBvh, picked: Pick) -> None:
+    """Every node points at the next one; the instance node at the BLAS; the leaf has it."""
+    path = picked.path
+    assert (path[0].container, path[0].pointer) == (WHOLE_TLAS, ROOT_POINTER)
+    for upper, lower in zip(path[:-1], path[1:], strict=True):
+        raw = words_at(bvh, upper)
+        if upper.container == lower.container:
+            assert lower.pointer in raw[:4] and lower.pointer != INVALID_POINTER
+            assert lower.instance == upper.instance
+            continue
+        assert upper.pointer & 7 == NODE_INSTANCE
+        assert (lower.container, lower.pointer) == (picked.blas, ROOT_POINTER)
+        assert raw[INSTANCE_ID_WORD] == lower.instance == picked.instance
+        assert UNIT_BYTES * raw[INSTANCE_BLAS_BASE_WORD] == bvh.blas_bases[picked.blas]
+    geometry = picked.object - bvh.instances[picked.instance].first_object
+    assert (geometry, picked.primitive) in held_triangles(bvh, path[-1])
+
+
+def test_pick_against_brute_force(
+    counted: HybridFrame, hall: PreparedScene, rng: np.random.Generator
+) -> None:
+    triangles = baked_triangles(hall.scene)
+    counts = [len(hall.scene.meshes[i.mesh].triangles) for i in hall.scene.instances]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    checked = 0
+    for _ in range(14):
+        x, y = int(rng.integers(64)), int(rng.integers(36))
+        picked = pick(counted, x, y)
+        check_path(hall.bvh, picked)
+        surface = picked.surface
+        assert surface is not None and picked.pixel == (x, y)
+        corners = triangles[first[picked.object] + picked.primitive].astype(np.float64)
+        normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
+        normal /= np.linalg.norm(normal)
+        assert abs((surface.position - corners[0]) @ normal) < 1e-3
+        assert abs(surface.normal @ normal) > 0.999
+        assert surface.normal @ picked.rays[0].direction < 0
+        u, v = surface.weights
+        at = corners[0] + u * (corners[1] - corners[0]) + v * (corners[2] - corners[0])
+        assert np.linalg.norm(at - surface.position) < 1e-3
+        material = hall.scene.materials[surface.material]
+        assert surface.material_name == material.name
+        if picked.note or not material.opaque:
+            continue
+        # Nothing opaque lies before it.
+        near = closest(triangles, picked.rays[0].ray.reshape(1))
+        opaque = [
+            hall.scene.materials[hall.scene.meshes[i.mesh].material].opaque
+            for i in hall.scene.instances
+        ]
+        seen = int(np.searchsorted(first, near.triangle[0], side="right")) - 1
+        if opaque[seen]:
+            assert abs(near.t[0] - surface.depth) < 1e-4 * surface.depth
+            assert near.triangle[0] == first[picked.object] + picked.primitive
+            checked += 1
+    assert checked >= 7
+
+
+def test_links_lead_to_the_same_leaf(
+    counted: HybridFrame, hall: PreparedScene, rng: np.random.Generator
+) -> None:
+    for _ in range(12):
+        picked = pick(counted, int(rng.integers(64)), int(rng.integers(36)))
+        geometry = picked.object - hall.bvh.instances[picked.instance].first_object
+        path = path_by_links(hall.bvh, picked.instance, geometry, picked.primitive)
+        assert path == picked.path
+
+
+def test_every_pixel_has_a_path(counted: HybridFrame, hall: PreparedScene) -> None:
+    """Those too that the rasteriser decides otherwise than the ray."""
+    noted = 0
+    for x in range(0, 64, 2):
+        for y in range(1, 36, 6):
+            picked = pick(counted, x, y)
+            check_path(hall.bvh, picked)
+            noted += bool(picked.note)
+    assert noted < 8
+
+
+def test_raster_may_see_another_triangle_than_the_ray(
+    monkeypatch: pytest.MonkeyPatch, counted: HybridFrame
+) -> None:
+    picked = pick(counted, 20, 20)
+    # The ray's own answer is lost: the links have to do.
+    monkeypatch.setattr("treeline.view.pick.trace_steps", _meets_nothing)
+    again = pick(counted, 20, 20)
+    assert again.path == picked.path
+    assert again.note == "the ray through the pixel's centre meets nothing"
+
+
+def _meets_nothing(ray: PixelRay) -> Any:
+    steps, result = trace_steps(ray)
+    result.object[:], result.primitive[:], result.t[:] = 0xFFFFFFFF, 0xFFFFFFFF, np.inf
+    return steps, result
+
+
+def test_fans_and_background(boxes: HybridFrame) -> None:
+    bvh = boxes.scene.prepared.bvh
+    assert unpack_header(bvh.blas_words(0)).fan_count > 0
+    seen = set()
+    for x in range(0, 48, 2):
+        for y in range(0, 27, 2):
+            picked = pick(boxes, x, y)
+            if picked.surface is None:
+                assert (picked.object, picked.primitive, picked.instance) == (-1, -1, -1)
+                assert picked.path == () and len(picked.rays) == 1 and not picked.rays[0].hit
+                seen.add("background")
+                continue
+            check_path(bvh, picked)
+            seen.add(picked.path[-1].pointer & 7)
+    assert seen >= {"background", 1, 2}
+
+
+def test_every_triangle_of_a_fan_scene_is_found(boxes: HybridFrame) -> None:
+    bvh = boxes.scene.prepared.bvh
+    for primitive in range(8):
+        leaf = find_leaf(bvh, 0, 0, primitive)
+        assert leaf is not None and (0, primitive) in held_triangles(bvh, leaf)
+    assert find_leaf(bvh, 0, 0, 8) is None and find_leaf(bvh, 0, 1, 0) is None
+
+
+def test_no_frame_yet_and_outside(counted: HybridFrame) -> None:
+    with pytest.raises(UserError, match="no frame to pick from"):
+        pick(SimpleNamespace(frame=None), 0, 0)
+    with pytest.raises(UserError, match="outside the 64x36"):
+        pick(counted, 64, 0)

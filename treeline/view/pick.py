@@ -1,0 +1,134 @@
+"""What a pixel of the shown frame sees, and where in the structure that is."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.rays import MISS_ID
+from engine.gpu.errors import UserError
+from engine.scene.upload import decode_normals
+from passes.hybrid import HybridFrame
+from passes.pixel_probe import probe_pixel
+from treeline.view.node_search import path_by_links
+from treeline.view.pixel_rays import PixelRay, TracedScene, list_rays, trace_steps, traced_scene
+from treeline.view.step_nodes import hit_step, path_to, step_places
+from treeline.view.view_state import NodeRef
+
+if TYPE_CHECKING:
+    from treeline.view.session import ViewSession
+
+U32 = NDArray[np.uint32]
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """What is seen. Vectors are world space, turned to the viewer; `depth` metres along the view
+    axis, `distance` from the camera; `base_color` linear."""
+
+    material: int
+    material_name: str
+    depth: float
+    distance: float
+    position: F64  # [3]
+    normal: F64  # [3] of the triangle
+    shading_normal: F64  # [3]
+    weights: tuple[float, float]  # of the triangle's vertices 1 and 2
+    base_color: tuple[float, float, float]
+    roughness: float
+    metalness: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pick:
+    """A pixel. Ids are -1, `surface` None and `path` empty where it sees the background.
+
+    `path` leads from the TLAS's root through the instance to the leaf that holds the triangle;
+    it is empty too where the structure does not hold what was drawn. `note` says where raster and
+    ray disagree about the pixel."""
+
+    pixel: tuple[int, int]
+    object: int
+    primitive: int
+    instance: int
+    instance_name: str
+    blas: int
+    blas_name: str
+    surface: Surface | None
+    path: tuple[NodeRef, ...]
+    rays: tuple[PixelRay, ...]
+    traced: TracedScene
+    note: str = ""
+
+
+def pick(source: "HybridFrame | ViewSession", x: int, y: int) -> Pick:
+    """Pixel (x, y) of the last whole frame. UserError outside the picture, or without a frame."""
+    frame = source if isinstance(source, HybridFrame) else source.frame
+    if frame is None:
+        raise UserError("there is no frame to pick from yet")
+    traced = traced_scene(frame)
+    probe = probe_pixel(frame.data, x, y)
+    rays = list_rays(frame, probe, traced)
+    primary = rays[0]
+    if primary.object == MISS_ID:
+        return Pick((x, y), -1, -1, -1, "", -1, "", None, (), rays, traced)
+    bvh = frame.scene.prepared.bvh
+    instance = bvh.instances[primary.instance]
+    path, note = _path(primary)
+    return Pick(
+        pixel=(x, y),
+        object=primary.object,
+        primitive=primary.primitive,
+        instance=primary.instance,
+        instance_name=instance.name,
+        blas=instance.blas,
+        blas_name=bvh.blas_names[instance.blas],
+        surface=_surface(frame, primary, probe.visibility, probe.surface),
+        path=path,
+        rays=rays,
+        traced=traced,
+        note=note,
+    )
+
+
+def _surface(frame: HybridFrame, primary: PixelRay, visibility: U32, words: U32) -> Surface:
+    """From the words of passes/shaders/gbuffer.wgsl."""
+    shading, geometric = decode_normals(words[:2]).astype(np.float64)
+    root = words[2:3].view(np.uint8)[:3].astype(np.float64) / 255  # square root encoded
+    material = int(words[3]) & 0xFFFF
+    materials = frame.scene.prepared.scene.materials
+    u, v = visibility[2:].view(np.float32).tolist()
+    return Surface(
+        material=material,
+        material_name=materials[material].name if material < len(materials) else "",
+        depth=primary.t,
+        distance=primary.t * float(np.linalg.norm(primary.direction.astype(np.float64))),
+        position=primary.point(primary.t),
+        normal=geometric,
+        shading_normal=shading,
+        weights=(u, v),
+        base_color=tuple((root * root).tolist()),
+        roughness=(int(words[3]) >> 16 & 0xFF) / 255,
+        metalness=(int(words[3]) >> 24) / 255,
+    )
+
+
+def _path(primary: PixelRay) -> tuple[tuple[NodeRef, ...], str]:
+    """The path to the triangle that the pixel shows, and what there is to say about it.
+
+    The primary ray's own way there; where that ray ends elsewhere (a rasteriser decides an edge by
+    its own rounding), the triangle's leaf and the parent links above it."""
+    bvh = primary.traced.scene.prepared.bvh
+    steps, result = trace_steps(primary)
+    if (int(result.object[0]), int(result.primitive[0])) == (primary.object, primary.primitive):
+        places = step_places(steps, bvh, primary.traced.words)
+        return path_to(steps, places, hit_step(steps)), ""
+    met = "nothing"
+    if result.hit[0]:
+        met = f"object {result.object[0]}, primitive {result.primitive[0]}"
+    note = f"the ray through the pixel's centre meets {met}"
+    geometry = primary.object - bvh.instances[primary.instance].first_object
+    path = path_by_links(bvh, primary.instance, geometry, primary.primitive)
+    return path, note if path else f"{note}; the structure does not hold what was drawn"
