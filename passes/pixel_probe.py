@@ -21,6 +21,7 @@ from engine.gpu.structs import Field, Struct
 from passes.frame_data import FrameData
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, RayType
+from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
 U32 = NDArray[np.uint32]
 
@@ -177,7 +178,7 @@ class PixelReader:
             offset = QUEUE_HEADER.size + ray.record.size * index
             copies.append((data.resources[ray.queue], offset, ray.record.size))
             copies.append((data.resources[ray.results], ray.result_bytes * at, ray.result_bytes))
-            copies += [(buffer, 4 * place, 4) for _, buffer, place in slot_counts(data, ray, slot)]
+            copies += [(buffer, byte, 4) for _, buffer, byte in slot_counts(data, ray, slot)]
         gathered = self._gathering(sum(size for _, _, size in copies))
         at = 0
         for buffer, offset, size in copies:
@@ -211,10 +212,12 @@ class PixelReader:
 
 
 def slot_counts(data: FrameData, ray: RayType, slot: int) -> list[tuple[str, Any, int]]:
-    """(name, buffer, word) of every count that this frame keeps for a slot; none unless counted."""
+    """(name, buffer, byte) of every count that this frame keeps for a slot; none unless counted."""
     if not data.options.count:
         return []
-    return [("nodes", data.resources[f"{ray.name}_nodes"], slot)]
+    plane = plane_bytes(data.pixels * ray.slots_per_pixel)
+    buffer = data.resources[ray.slot_counts]
+    return [(name, buffer, i * plane + 4 * slot) for i, name in enumerate(SLOT_COUNTS)]
 
 
 _READERS: WeakKeyDictionary[Device, PixelReader] = WeakKeyDictionary()

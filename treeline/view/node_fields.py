@@ -21,8 +21,8 @@ from bvh.layout import (
     TRIANGLE_SLOTS,
     unpack_instance_flags,
 )
+from treeline.view.node_ref import WHOLE_TLAS, NodeRef
 from treeline.view.structure_tree import BOX_16, BOX_32, INSTANCE, StructureTree
-from treeline.view.view_state import WHOLE_TLAS, NodeRef
 
 Lines = list[tuple[str, str]]
 WORDS_A_LINE = 4

@@ -1,7 +1,7 @@
 """What a pixel of the shown frame sees, and where in the structure that is."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,11 @@ from engine.gpu.errors import UserError
 from engine.scene.upload import decode_normals
 from passes.hybrid import HybridFrame
 from passes.pixel_probe import probe_pixel
-from treeline.view.node_search import path_by_links
+from treeline.view.node_ref import NodeRef
+from treeline.view.node_search import find_triangle
 from treeline.view.pixel_rays import PixelRay, TracedScene, list_rays, trace_steps, traced_scene
-from treeline.view.step_nodes import hit_step, path_to, step_places
-from treeline.view.view_state import NodeRef
-
-if TYPE_CHECKING:
-    from treeline.view.session import ViewSession
+from treeline.view.step_nodes import hit_step, step_node, step_places
+from treeline.view.structure_tree import StructureTree
 
 U32 = NDArray[np.uint32]
 F64 = NDArray[np.float64]
@@ -45,8 +43,8 @@ class Surface:
 class Pick:
     """A pixel. Ids are -1, `surface` None and `path` empty where it sees the background.
 
-    `path` leads from the TLAS's root through the instance to the leaf that holds the triangle;
-    it is empty too where the structure does not hold what was drawn. `note` says where raster and
+    `path` leads from the TLAS's root through the instance and the block to the triangle; it is
+    empty too where the structure does not hold what was drawn. `note` says where raster and
     ray disagree about the pixel."""
 
     pixel: tuple[int, int]
@@ -63,7 +61,14 @@ class Pick:
     note: str = ""
 
 
-def pick(source: "HybridFrame | ViewSession", x: int, y: int) -> Pick:
+class HasFrame(Protocol):
+    """A session: whose frame's buffers are shown now."""
+
+    @property
+    def frame(self) -> HybridFrame | None: ...
+
+
+def pick(source: HybridFrame | HasFrame, x: int, y: int) -> Pick:
     """Pixel (x, y) of the last whole frame. UserError outside the picture, or without a frame."""
     frame = source if isinstance(source, HybridFrame) else source.frame
     if frame is None:
@@ -74,7 +79,7 @@ def pick(source: "HybridFrame | ViewSession", x: int, y: int) -> Pick:
     primary = rays[0]
     if primary.object == MISS_ID:
         return Pick((x, y), -1, -1, -1, "", -1, "", None, (), rays, traced)
-    bvh = frame.scene.prepared.bvh
+    bvh = traced.bvh
     instance = bvh.instances[primary.instance]
     path, note = _path(primary)
     return Pick(
@@ -118,17 +123,21 @@ def _surface(frame: HybridFrame, primary: PixelRay, visibility: U32, words: U32)
 def _path(primary: PixelRay) -> tuple[tuple[NodeRef, ...], str]:
     """The path to the triangle that the pixel shows, and what there is to say about it.
 
-    The primary ray's own way there; where that ray ends elsewhere (a rasteriser decides an edge by
-    its own rounding), the triangle's leaf and the parent links above it."""
-    bvh = primary.traced.scene.prepared.bvh
+    Where the primary ray ends elsewhere (a rasteriser decides an edge by its own rounding), the
+    triangle is looked for by its ids."""
+    bvh = primary.traced.bvh
+    tree = StructureTree(bvh)
     steps, result = trace_steps(primary)
     if (int(result.object[0]), int(result.primitive[0])) == (primary.object, primary.primitive):
-        places = step_places(steps, bvh, primary.traced.words)
-        return path_to(steps, places, hit_step(steps)), ""
+        number = hit_step(steps)
+        seen = step_node(steps[number], step_places(steps, bvh)[number])
+        return tree.path_to(seen) if seen else (), ""
     met = "nothing"
     if result.hit[0]:
         met = f"object {result.object[0]}, primitive {result.primitive[0]}"
     note = f"the ray through the pixel's centre meets {met}"
     geometry = primary.object - bvh.instances[primary.instance].first_object
-    path = path_by_links(bvh, primary.instance, geometry, primary.primitive)
-    return path, note if path else f"{note}; the structure does not hold what was drawn"
+    seen = find_triangle(tree, primary.instance, geometry, primary.primitive)
+    if seen is None:
+        return (), f"{note}; the structure does not hold what was drawn"
+    return tree.path_to(seen), note

@@ -18,6 +18,7 @@ from bvh.layout import UNIT_BYTES
 from bvh.oracle import Trace
 from bvh.ray_steps import Step, oracle_steps
 from bvh.rays import MISS_ID, RayFlags, make_rays
+from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from passes.frame_uniforms import pack_uniforms
 from passes.gpu_scene import GpuScene
@@ -27,18 +28,16 @@ from passes.twins.camera import camera_direction
 from passes.twins.rays.reflection import INFINITE_T
 from passes.twins.traverse_queue import alpha_test
 
-U32 = NDArray[np.uint32]
-
 PRIMARY = "primary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TracedScene:
-    """What a frame's rays were traced through: `words` are the bytes of TLAS and BLASes,
-    `uniforms` the frame's uniform block, one record."""
+    """What a frame's rays were traced through: `bvh` are the bytes of TLAS and BLASes, `uniforms`
+    the frame's uniform block, one record."""
 
     scene: GpuScene
-    words: U32
+    bvh: SceneBvh
     uniforms: NDArray[Any]
 
     def bvh_buffer(self, device: Device) -> Any:
@@ -49,7 +48,7 @@ class TracedScene:
         """The TLAS instance that holds an object of the scene; -1 for MISS_ID."""
         if object == MISS_ID:
             return -1
-        firsts = [i.first_object for i in self.scene.prepared.bvh.instances]
+        firsts = [i.first_object for i in self.bvh.instances]
         order = np.argsort(firsts, kind="stable")
         return int(order[np.searchsorted(np.array(firsts)[order], object, side="right") - 1])
 
@@ -125,7 +124,7 @@ def traced_scene(frame: HybridFrame) -> TracedScene:
     """What the frame's last run traced through."""
     data, scene = frame.data, frame.scene
     uniforms = pack_uniforms(frame.inputs, data.width, data.height, scene.bases)
-    return TracedScene(scene, scene.prepared.bvh.words, uniforms)
+    return TracedScene(scene, scene.prepared.bvh, uniforms)
 
 
 def pixel_rays(frame: HybridFrame, x: int, y: int) -> tuple[PixelRay, ...]:
@@ -216,7 +215,7 @@ def trace_steps(ray: PixelRay) -> tuple[list[Step], Trace]:
     if constants["HAS_ALPHA"]:
         accept = alpha_test(arrays["alpha"], arrays["texels"])
     return oracle_steps(
-        ray.traced.words,
+        ray.traced.bvh.words,
         ray.ray.reshape(1),
         any_hit=bool(constants["ANY_HIT"]),
         sort=bool(constants["SORT"]),
@@ -227,7 +226,7 @@ def trace_steps(ray: PixelRay) -> tuple[list[Step], Trace]:
 
 
 def steps(ray: PixelRay) -> list[Step]:
-    """The steps of the ray in the order of the kernel, by the oracle. Where the kernel starts inside
-    the scene's only instance they are those inside it: none at all for a ray that passes its box
-    by, which costs the kernel the BLAS's root."""
+    """The steps of the ray by the oracle, in the order of the kernel. Where that starts inside the
+    scene's only instance they are those inside it: none for a ray that passes its box by, which
+    costs the kernel the BLAS's root."""
     return without_start(trace_steps(ray)[0], ray.start_byte)

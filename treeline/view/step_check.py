@@ -1,10 +1,8 @@
 """One ray of a frame through the GPU kernel again, its steps written down by the kernel itself and
 compared with the oracle's."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -55,8 +53,10 @@ class StepCheck:
         if not self.verified:
             return "the GPU did not trace the ray"
         count = f"{len(self.log.steps)} steps"
-        if self.differences:
-            return f"verified: {count} on the GPU, {len(self.differences)} by its wider boxes alone"
+        extra = sum(d.right < 0 for d in self.differences)
+        if extra:
+            # Its boxes are a rounding wider; an any-hit ray's pair is tested whole.
+            return f"verified: {count} on the GPU, {extra} more than the oracle's"
         return f"verified: the same {count} on the GPU"
 
 
@@ -106,27 +106,14 @@ def _resources(device: Device, ray: PixelRay) -> dict[str, Any]:
     }
 
 
-_STAGES: WeakKeyDictionary[Device, dict[Any, Stage]] = WeakKeyDictionary()
-
-
 def _stage(device: Device, ray: PixelRay) -> Stage:
-    """The logged kernel of the ray's type; one for each kind of kernel and device."""
+    """The kernel of the ray's type, logged."""
     slots, constants = ray.kernel
     record = slots.get("record", PLAIN_RECORD)
-    slots = {**slots, "record": record, "count": "bvh/shaders/count_steps.wgsl"}
-    return _kept(device, slots, {**constants, "CHECK_POINTERS": True})
-
-
-def _kept(device: Device, slots: Mapping[str, str], constants: Mapping[str, float]) -> Stage:
-    stages = _STAGES.setdefault(device, {})
-    key = (tuple(sorted(slots.items())), tuple(sorted(constants.items())))
-    if key not in stages:
-        stages[key] = Stage(
-            device,
-            "log",
-            "passes/shaders/traverse_queue_logged.wgsl",
-            slots=slots,
-            constants=constants,
-        )
-    stages[key].bind_groups.forget()
-    return stages[key]
+    return Stage(
+        device,
+        f"log/{ray.ray_type}",
+        "passes/shaders/traverse_queue_logged.wgsl",
+        slots={**slots, "record": record, "count": "bvh/shaders/count_steps.wgsl"},
+        constants={**constants, "CHECK_POINTERS": True},
+    )

@@ -38,7 +38,7 @@ from bvh.layout import (
 from bvh.scene_bvh import SceneBvh
 from bvh.tree import half_area
 from engine.gpu.errors import UserError
-from treeline.view.view_state import WHOLE_TLAS, NodeRef
+from treeline.view.node_ref import WHOLE_TLAS, NodeRef
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]

@@ -3,22 +3,10 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from treeline.view.node_ref import WHOLE_TLAS, NodeRef
+
 if TYPE_CHECKING:
     from treeline.view.pick import Pick
-
-WHOLE_TLAS = -1
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRef:
-    """A node of the structure: `container` is WHOLE_TLAS or a BLAS index, `pointer` a node pointer
-    relative to that container; `instance` the TLAS instance it was reached through, -1 if none;
-    `triangle` one of the triangles of a block, -1 the node itself."""
-
-    container: int
-    pointer: int
-    instance: int = -1
-    triangle: int = -1
 
 
 @dataclass(slots=True)
@@ -50,3 +38,6 @@ class ViewState:
     ray_step: int = 0
     show_help: bool = False
     messages: list[str] = field(default_factory=list)  # newest last; the status bar shows it
+
+
+__all__ = ["WHOLE_TLAS", "BoxOverlay", "NodeRef", "ViewState"]

@@ -1,5 +1,6 @@
 """What a pixel sees, and the path of nodes to the triangle, against the bytes and brute force."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,10 +28,11 @@ from engine.gpu.errors import UserError
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.prepare import PreparedScene, prepare
 from treeline.scenes import baked_triangles, load
-from treeline.view.node_search import find_leaf, path_by_links
+from treeline.view.node_ref import WHOLE_TLAS, NodeRef
+from treeline.view.node_search import find_triangle
 from treeline.view.pick import Pick, pick
 from treeline.view.pixel_rays import PixelRay, trace_steps
-from treeline.view.view_state import WHOLE_TLAS, NodeRef
+from treeline.view.structure_tree import StructureTree
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def words_at(bvh: SceneBvh, node: NodeRef) -> Any:
     return words[unpack_pointer(node.pointer)[0] // 4 :]
 
 
-def held_triangles(bvh: SceneBvh, node: NodeRef) -> set[tuple[int, int]]:
+def held_triangles(bvh: SceneBvh, node: NodeRef) -> list[tuple[int, int]]:
     """(geometry, primitive) of the leaf's triangles, by the decoder."""
     words = bvh.blas_words(node.container)
     header = unpack_header(words)
@@ -70,14 +72,14 @@ def held_triangles(bvh: SceneBvh, node: NodeRef) -> set[tuple[int, int]]:
         np.array([node.pointer & 7], np.uint8),
         None if fans is None else fans[leaf : leaf + 1],
     )
-    return set(zip(rows.geometry.tolist(), rows.primitive.tolist(), strict=True))
+    return list(zip(rows.geometry.tolist(), rows.primitive.tolist(), strict=True))
 
 
 def check_path(bvh: SceneBvh, picked: Pick) -> None:
     """Every node points at the next one; the instance node at the BLAS; the leaf has it."""
     path = picked.path
     assert (path[0].container, path[0].pointer) == (WHOLE_TLAS, ROOT_POINTER)
-    for upper, lower in zip(path[:-1], path[1:], strict=True):
+    for upper, lower in zip(path[:-2], path[1:-1], strict=True):
         raw = words_at(bvh, upper)
         if upper.container == lower.container:
             assert lower.pointer in raw[:4] and lower.pointer != INVALID_POINTER
@@ -88,7 +90,9 @@ def check_path(bvh: SceneBvh, picked: Pick) -> None:
         assert raw[INSTANCE_ID_WORD] == lower.instance == picked.instance
         assert UNIT_BYTES * raw[INSTANCE_BLAS_BASE_WORD] == bvh.blas_bases[picked.blas]
     geometry = picked.object - bvh.instances[picked.instance].first_object
-    assert (geometry, picked.primitive) in held_triangles(bvh, path[-1])
+    block, triangle = path[-2:]
+    assert replace(block, triangle=triangle.triangle) == triangle
+    assert held_triangles(bvh, block)[triangle.triangle] == (geometry, picked.primitive)
 
 
 def test_pick_against_brute_force(
@@ -131,14 +135,15 @@ def test_pick_against_brute_force(
     assert checked >= 7
 
 
-def test_links_lead_to_the_same_leaf(
+def test_ids_lead_to_the_same_triangle(
     counted: HybridFrame, hall: PreparedScene, rng: np.random.Generator
 ) -> None:
+    tree = StructureTree(hall.bvh)
     for _ in range(12):
         picked = pick(counted, int(rng.integers(64)), int(rng.integers(36)))
         geometry = picked.object - hall.bvh.instances[picked.instance].first_object
-        path = path_by_links(hall.bvh, picked.instance, geometry, picked.primitive)
-        assert path == picked.path
+        found = find_triangle(tree, picked.instance, geometry, picked.primitive)
+        assert found == picked.path[-1]
 
 
 def test_every_pixel_has_a_path(counted: HybridFrame, hall: PreparedScene) -> None:
@@ -188,10 +193,12 @@ def test_fans_and_background(boxes: HybridFrame) -> None:
 
 def test_every_triangle_of_a_fan_scene_is_found(boxes: HybridFrame) -> None:
     bvh = boxes.scene.prepared.bvh
+    tree = StructureTree(bvh)
     for primitive in range(8):
-        leaf = find_leaf(bvh, 0, 0, primitive)
-        assert leaf is not None and (0, primitive) in held_triangles(bvh, leaf)
-    assert find_leaf(bvh, 0, 0, 8) is None and find_leaf(bvh, 0, 1, 0) is None
+        found = find_triangle(tree, 0, 0, primitive)
+        assert found is not None
+        assert held_triangles(bvh, found)[found.triangle] == (0, primitive)
+    assert find_triangle(tree, 0, 0, 8) is None and find_triangle(tree, 0, 1, 0) is None
 
 
 def test_no_frame_yet_and_outside(counted: HybridFrame) -> None:
