@@ -21,9 +21,10 @@ from bvh.gpu.refit_records import pyramid_levels
 from bvh.gpu.refit_twins import refit
 from engine.gpu.device import open_device
 from engine.scene.records import VERTEX
-from passes.deforming import blas_meshes, vertex_triangles
+from passes.deforming import blas_meshes
 from passes.gpu_scene import GpuScene
 from passes.prepare import prepare
+from passes.skinned import vertex_triangles
 from treeline.pass_times import time_passes
 from treeline.scenes import load
 
@@ -49,7 +50,7 @@ def main(
     # Seams of these meshes do not part: every vertex at one place moves alike.
     positions = np.ascontiguousarray(prepared.pack.vertices["position"])
     _, first, alike = np.unique(positions, axis=0, return_index=True, return_inverse=True)
-    triangles = vertex_triangles(prepared, meshes)
+    triangles = vertex_triangles(prepared.scene, meshes)
     numbers = first[alike.reshape(-1)].astype(np.uint32)
     plan = make_plan(words, block_vertices(words, triangles, numbers))
     gpu = GpuScene(device, prepared)

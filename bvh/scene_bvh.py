@@ -56,9 +56,11 @@ def assemble(
     names: Sequence[str],
     instances: Sequence[BvhInstance],
     options: BuildOptions | None = None,
+    tlas_room: int = 0,
 ) -> SceneBvh:
-    """Builds the TLAS and lays everything out. No BLAS and no instance are both valid; bad
-    instances and stale handles are UserErrors that name them."""
+    """Builds the TLAS and lays everything out, the TLAS with `tlas_room` bytes at least. No BLAS
+    and no instance are both valid; bad instances and stale handles are UserErrors that name
+    them."""
     options = options or BuildOptions()
     if len(names) != len(given):
         raise ValueError(f"{len(names)} names for {len(given)} BLASes")
@@ -71,7 +73,7 @@ def assemble(
     # The TLAS's size depends on its topology only, so bases of zero will do to learn it.
     draft, _ = encode(build_tlas(blases, np.zeros(len(blases), np.int64), instances, options))
     bases = []
-    end = 4 * len(draft)
+    end = max(4 * len(draft), tlas_room)
     for blas in blases:
         end = -(-end // BASE_ALIGN_BYTES) * BASE_ALIGN_BYTES
         bases.append(end)

@@ -6,7 +6,7 @@ builder lives at a time, so that the largest alone decides how much memory it ta
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from engine.scene.scene import Scene
 Build = Callable[..., Blas]
 # Number and name of a BLAS, how many are done and of how many.
 Told = Callable[[int, str, int, int], None]
+# Number of a BLAS, and it.
+Fits = Callable[[int, Blas], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,11 @@ def build_blases(
     build: Build = build_blas,
     cache: BlasCache | None = None,
     told: Told | None = None,
+    fits: Fits | None = None,
 ) -> list[Blas]:
     """One BLAS a request, in order. `build` has the arguments of `build_blas`; `told` is called
-    before each. LimitError names the BLAS that does not fit."""
+    before each. A BLAS that `fits` says no to is built again with one triangle a block. LimitError
+    names the BLAS that does not fit the adapter."""
     blases: list[Any] = [None] * len(requests)
     order = sorted(range(len(requests)), key=lambda i: -requests[i].triangles)
     for done, index in enumerate(order):
@@ -108,6 +112,8 @@ def build_blases(
                 blases[index] = cache.build(*given, options, build=build)
             else:
                 blases[index] = build(*given, options)
+                if fits is not None and options.leaf > 1 and not fits(index, blases[index]):
+                    blases[index] = build(*given, replace(options, leaf=1))
         except LimitError as error:
             raise LimitError(f"{request.name}, {request.triangles:,} triangles: {error}") from error
     return blases

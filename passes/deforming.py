@@ -19,33 +19,14 @@ from bvh.gpu.refit_table import GpuRefitTable
 from bvh.header import unpack_header
 from bvh.tlas import BvhInstance
 from engine.gpu.device import Device
-from engine.gpu.errors import UserError
 from engine.scene.animation import Clip
 from engine.scene.records import VERTEX
-from engine.scene.skinning import GpuSkinning, SkinTable, make_skin_table
+from engine.scene.skinning import GpuSkinning
 from passes.prepare import PreparedScene
+from passes.rigid import RigidObjects
+from passes.skinned import skinned_table, vertex_triangles
 
 U32 = NDArray[np.uint32]
-
-
-def first_vertices(prepared: PreparedScene) -> NDArray[np.int64]:
-    """[meshes] the vertex record that each mesh begins at."""
-    counts = np.array([len(mesh.positions) for mesh in prepared.scene.meshes], np.int64)
-    return np.cumsum(counts) - counts
-
-
-def skinned_table(prepared: PreparedScene) -> SkinTable:
-    """The table of all skinned meshes, each in its object's space. UserError without any."""
-    scene, animation = prepared.scene, prepared.scene.animation
-    if animation is None or not animation.skinned:
-        raise UserError(f"{scene.name}: nothing here is skinned")
-    placed = {instance.mesh: instance.transform for instance in scene.instances}
-    firsts = first_vertices(prepared)
-    return make_skin_table(
-        animation,
-        [int(firsts[item.mesh]) for item in animation.skinned],
-        offsets=[placed[item.mesh][:3, 3] for item in animation.skinned],
-    )
 
 
 def blas_meshes(prepared: PreparedScene) -> dict[int, list[int]]:
@@ -58,32 +39,18 @@ def blas_meshes(prepared: PreparedScene) -> dict[int, list[int]]:
     return found
 
 
-def vertex_triangles(prepared: PreparedScene, meshes: Sequence[int]) -> list[U32]:
-    """[m, 3] triangles of each mesh as indices of vertex records."""
-    firsts = first_vertices(prepared)
-    return [prepared.scene.meshes[i].triangles + np.uint32(firsts[i]) for i in meshes]
-
-
-def moved_instances(prepared: PreparedScene, clip: Clip, time: float) -> list[BvhInstance]:
+def moved_instances(
+    prepared: PreparedScene, clip: Clip, time: float, *, loop: bool = True
+) -> list[BvhInstance]:
     """The TLAS's instances at `time`: those whose node the clip moves, moved; the others, and what
     is skinned, as they are. An instance that stands flattened in the file stays, too."""
+    rigid = RigidObjects(prepared)
+    placed = list(prepared.bvh.instances)
     animation = prepared.scene.animation
-    if animation is None:
-        return list(prepared.bvh.instances)
-    rest, worlds = animation.worlds(), animation.worlds(clip, time)
-    moving = set(animation.moving_instances(clip))
-    placed = []
-    for item in prepared.bvh.instances:
-        first = prepared.scene.instances[item.first_object]
-        node = animation.instance_nodes[item.first_object]
-        rigid = item.first_object in moving and first.lifetime == "rigid"
-        if rigid and np.linalg.det(rest[node][:3, :3]) != 0:
-            # From the file's place to the new one; recentring stays inside.
-            step = worlds[node] @ np.linalg.inv(rest[node])
-            transform = step @ item.transform
-            transform[3] = [0.0, 0.0, 0.0, 1.0]  # an inverse may be off by a rounding
-            item = replace(item, transform=transform)
-        placed.append(item)
+    if animation is not None and len(rigid.instances):
+        moved = rigid.transforms(clip, animation.worlds(clip, time, loop=loop))
+        for i, transform in zip(rigid.instances, moved, strict=True):
+            placed[i] = replace(placed[i], transform=transform)
     return placed
 
 
@@ -93,7 +60,7 @@ def deforming_blases(prepared: PreparedScene) -> dict[int, list[U32]]:
     animation = prepared.scene.animation
     skinned = {item.mesh for item in animation.skinned} if animation else set()
     return {
-        blas: vertex_triangles(prepared, meshes)
+        blas: vertex_triangles(prepared.scene, meshes)
         for blas, meshes in blas_meshes(prepared).items()
         if skinned & set(meshes)
     }
@@ -112,7 +79,7 @@ class DeformingObjects:
         bases: Sequence[int] | None = None,
     ) -> None:
         self.prepared = prepared
-        self.table = skinned_table(prepared)
+        self.table = skinned_table(prepared.scene)
         self.skinning = GpuSkinning(device, self.table, vertex_first=vertex_first)
         alike = self.table.alike(len(prepared.pack.vertices))
         self.refits: dict[int, GpuRefit] = {}

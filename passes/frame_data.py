@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bvh.counters import buffer_words
 from bvh.gpu.trace_rays import HIT
 from engine.gpu.device import Device
-from engine.gpu.errors import LimitError
+from engine.gpu.errors import LimitError, UserError
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
@@ -108,7 +108,21 @@ class FrameData:
         self.textures[name] = texture
         self.resources[name] = texture.create_view()
 
-    def write_uniforms(self, inputs: FrameInputs) -> None:
+    def write_inputs(self, inputs: FrameInputs) -> None:
+        """Before a frame is encoded: its uniforms, and the pose of a scene that moves. UserError
+        for a clip that the scene does not have."""
+        moving = self.scene.moving
+        if moving:
+            moving.begin(
+                inputs.clip,
+                inputs.time,
+                loop=inputs.loop,
+                update=self.options.update,
+                again=inputs.sample_count > 1,
+            )
+        elif inputs.clip is not None:
+            name = self.scene.prepared.scene.name
+            raise UserError(f"{name}: no clip '{inputs.clip}', nothing moves here")
         record = pack_uniforms(inputs, self.width, self.height, self.scene.bases)
         self.device.write(self.resources["frame"], record.reshape(1))
 

@@ -47,7 +47,9 @@ FRAME_UNIFORMS = Struct(
 
 @dataclass(frozen=True, slots=True)
 class FrameInputs:
-    """What may change from frame to frame without rebuilding anything."""
+    """What may change from frame to frame without rebuilding anything. The scene is as `clip` has
+    it at `time`, in seconds; without a clip as its file stands, whatever the time. Past its end a
+    clip begins again, or with `loop` False stays; before 0 it is as at 0."""
 
     camera: Camera
     light: RectLight
@@ -57,6 +59,9 @@ class FrameInputs:
     sample_count: int = 1
     roughness_cutoff: float = 0.6
     exposure: float = 1.0
+    time: float = 0.0
+    clip: str | None = None
+    loop: bool = True
 
 
 def frame_inputs(scene: Scene, options: FrameOptions) -> FrameInputs:

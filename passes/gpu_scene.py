@@ -4,6 +4,9 @@
 * `tables`: objects, then materials, then textures, as vec4s (engine/scene/records.py).
 * `geometry`: all indices, then all vertices, as words.
 * `texels`: every texture and mip. `alpha`: what alpha tests need (passes/alpha.py).
+
+A scene that moves (`passes.moving`) has `parents`, too, the parent links of `bvh`, and room behind
+the BLASes in both where deforming ones may be built anew.
 """
 
 import time
@@ -12,10 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from bvh.layout import BASE_ALIGN_BYTES, UNIT_BYTES
+from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
+from engine.scene.pose import moves
 from passes.alpha import pack_alpha
+from passes.deforming import deforming_blases
+from passes.moving import MovingScene
 from passes.prepare import PreparedScene
+from passes.rebuilding import Place, room_bytes
 
 MATERIAL_LIMIT = 1 << 16  # a pixel's material has 16 bits, see passes/shaders/gbuffer.wgsl
 
@@ -55,11 +64,51 @@ class GpuScene:
         for name, array in arrays.items():
             device.check_binding(f"{prepared.scene.name}: the {name} buffer", array.nbytes)
         self.arrays: Mapping[str, Any] = arrays
+        room: dict[str, int] = {}
+        places: dict[int, Place] = {}
+        if moves(prepared.scene):
+            arrays["parents"] = prepared.bvh.parents
+            places, end = self._rebuild_places()
+            room = {"bvh": end, "parents": end // UNIT_BYTES * 4}
         usage = "STORAGE|COPY_SRC|COPY_DST"
-        self.buffers = {
+        self.buffers: dict[str, Any] = {}
+        for name, array in arrays.items():
             # The rasteriser indexes with the same words that kernels read.
-            name: device.upload(name, array, usage + "|INDEX" if name == "geometry" else usage)
-            for name, array in arrays.items()
-        }
+            own = usage + "|INDEX" if name == "geometry" else usage
+            buffer = device.buffer(name, max(array.nbytes, room.get(name, 0)), own)
+            device.write(buffer, array)
+            self.buffers[name] = buffer
+        self.moving: MovingScene | None = None
+        if moves(prepared.scene):
+            self.moving = MovingScene(device, prepared, self.buffers, arrays, self.bases[2], places)
         self.upload_ms = 1e3 * (time.perf_counter() - start)
         self.has_alpha = any(not material.opaque for material in prepared.scene.materials)
+
+    def _rebuild_places(self) -> tuple[dict[int, Place], int]:
+        """Where each deforming BLAS may be built anew, and the bytes of `bvh` with that; nowhere
+        where the adapter does not bind as much."""
+        bvh, places = self.prepared.bvh, {}
+        end = bvh.words.nbytes
+        for number, triangles in deforming_blases(self.prepared).items():
+            base = -(-end // BASE_ALIGN_BYTES) * BASE_ALIGN_BYTES
+            room = room_bytes(sum(len(part) for part in triangles), bvh.options)
+            places[number], end = Place(base, room), base + room
+        limits = ("max-storage-buffer-binding-size", "max-buffer-size")
+        if end > min(self.device.limits[name] for name in limits):
+            return {}, bvh.words.nbytes
+        return places, end
+
+    def bvh(self) -> SceneBvh:
+        """The structure as the last frame left it: read back where it has moved."""
+        return self.moving.bvh() if self.moving else self.prepared.bvh
+
+    def read_arrays(self) -> dict[str, Any]:
+        """`arrays` as the last frame left them: read back where the scene moves."""
+        found = dict(self.arrays)
+        if self.moving:
+            for name in ("bvh", "tables", "geometry", "parents"):
+                array = found[name]
+                words = self.device.read(self.buffers[name])
+                found[name] = words[: max(array.size, len(words) if name == "bvh" else 0)]
+                found[name] = found[name].reshape(-1, *array.shape[1:])
+        return found

@@ -1,7 +1,8 @@
 """READ FIRST: the hybrid frame as one list of passes.
 
 raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> composite,
-as one submission. `HybridFrame` owns the frame's buffers and reads its statistics back.
+as one submission; before it, where the scene moves, its update (`passes.moving`). `HybridFrame`
+owns the frame's buffers and reads its statistics back.
 """
 
 from collections.abc import Mapping
@@ -9,11 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from bvh.gpu.trace_rays import STACK_SIZES, Variant, fit_variant, stack_shader
+from bvh.scene_bvh import SceneBvh
 from engine.frame.frame import Frame, FrameTimes
 from engine.frame.render_pass import Pass, stage_pass
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
+from engine.scene.pose import ClipSpan, timeline
 from passes.aov import read_aov
 from passes.frame_data import FrameData
 from passes.frame_options import FULL_MASK, GBUFFERS, FrameOptions
@@ -21,6 +24,7 @@ from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
+from passes.moving import MovingScene
 from passes.prepare import PreparedScene
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.read_back import collect_stats
@@ -79,6 +83,7 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
             ids_out="ids",
         )
     return [
+        *(scene.moving.passes(options.update) if scene.moving else ()),
         visible,
         tile_pass(
             "gbuffer/resolve",
@@ -206,7 +211,7 @@ class HybridFrame:
         self.inputs = replace(
             inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
         )
-        self.data.write_uniforms(self.inputs)
+        self.data.write_inputs(self.inputs)
         times: FrameTimes = self._frame.run()
         stats = collect_stats(self.data, times, before)
         self._overfull = stats if stats.dropped else None
@@ -237,7 +242,30 @@ class HybridFrame:
         """The last frame, as a first sample, by the stages' NumPy twins: every resource by name
         after the pass `until` (its name or what precedes a `/` in it; None: the last)."""
         inputs = replace(self.inputs, sample_count=1)
-        return run_cpu(self.scene.prepared, self.options, inputs, until=until)
+        return run_cpu(
+            self.scene.prepared,
+            self.options,
+            inputs,
+            until=until,
+            arrays=self.scene.read_arrays(),
+        )
+
+    @property
+    def moving(self) -> MovingScene | None:
+        """What the scene's update passes decided; None where nothing moves."""
+        return self.scene.moving
+
+    def timeline(self) -> tuple[ClipSpan, ...]:
+        """The clips that `FrameInputs.clip` may name; none where nothing moves."""
+        return timeline(self.scene.prepared.scene)
+
+    def bvh(self) -> SceneBvh:
+        """The structure that the last frame traced, read back where it has moved."""
+        return self.scene.bvh()
+
+    def bvh_words(self) -> Any:
+        """uint32 words of `bvh()`."""
+        return self.bvh().words
 
     def result_hash(self) -> str:
         """sha256 of what every ray of the last frame hit, in pixel order: equal for a timed and

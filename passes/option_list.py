@@ -13,14 +13,14 @@ from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, PAIRINGS
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
-from passes.frame_options import FULL_MASK, GBUFFERS, FrameOptions
+from passes.frame_options import FULL_MASK, GBUFFERS, UPDATES, FrameOptions
 from passes.prepare import GROUPS
 from passes.rays import RAY_TYPES
 
 KINDS = ("choice", "number", "flag", "bits")
 # What a change makes anew. view: nothing, the next frame has it. frame: pipelines or buffers of
-# the frame. build: the BVH. scene: nothing now; it says how what moves is kept up.
-SCOPES = ("view", "frame", "build", "scene")
+# the frame. build: the BVH.
+SCOPES = ("view", "frame", "build")
 # The term of the frame's cost that an option claims to change: what a ray visits, what a visit
 # takes, how many rays there are, what a hit takes to shade or to test, what it takes to build.
 COST_TERMS = (
@@ -33,7 +33,6 @@ COST_TERMS = (
     "layout bytes",
     "none",
 )
-UPDATES = ("refit", "rebuild")
 # Sizes are the window's, and queues hold every ray unless a test wants them to overflow.
 NOT_FOR_USERS = ("width", "height", "queue_fraction")
 
@@ -41,12 +40,11 @@ NOT_FOR_USERS = ("width", "height", "queue_fraction")
 @dataclass(frozen=True, slots=True)
 class ViewSettings:
     """All that decides a frame but its size, its camera and the scene. `frame`'s width and height
-    mean nothing here. `update` says how BVHs follow what moves."""
+    mean nothing here."""
 
     frame: FrameOptions = field(default_factory=lambda: FrameOptions(0, 0, count=True))
     build: BuildOptions = BuildOptions()
     group: str = GROUPS[0]
-    update: str = UPDATES[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +193,14 @@ OPTIONS: tuple[Option, ...] = (
         choices=GROUPS,
         help="One BLAS for all that stands still, one an object, or one for everything.",
     ),
-    _of_settings(
+    _of_frame(
         "update",
         "update",
-        "scene",
+        "choice",
+        "frame",
         "build and update",
         choices=UPDATES,
-        help="What moves: fit the boxes anew, or build the tree anew.",
+        help="What deforms: fit its boxes anew each frame, build its tree anew, or decide by SAH.",
     ),
     _of_frame(
         "gbuffer",

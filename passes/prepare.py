@@ -5,7 +5,12 @@ The same vertices are rasterised and traced. Groups:
 * `static` (default): every static, opaque mesh that is placed once becomes part of one BLAS;
   shared meshes stay instances, alpha-tested and deforming ones keep a BLAS of their own.
 * `object`: one BLAS a mesh; the primitives of a file's mesh are its geometries.
-* `all`: everything in one BLAS, shared meshes copied.
+* `all`: everything that stays in one BLAS, shared meshes copied.
+
+What an animation moves keeps a BLAS of its own in every group. Triangles of a mesh that deforms
+share a block only where every pose moves the corners that they share alike, or the whole mesh has
+blocks of one triangle: so it can be refitted. In front of the BLASes is room for any TLAS of that
+many instances, which a moving frame builds anew.
 
 Recentring: FP16 bounds are finest around zero. Unless nodes are FP32 only, meshes whose box lies
 off the origin by more than its own half size move to the middle of their box, and their
@@ -25,16 +30,19 @@ import numpy as np
 from bvh.blas_cache import BlasCache
 from bvh.build import Blas, BuildOptions, build_blas
 from bvh.coordinate_range import describe, largest_coordinate, scale_into_range
+from bvh.gpu.tlas import tlas_bytes
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.scene.animation import Animation
 from engine.scene.mesh import Mesh
+from engine.scene.pose import moves
 from engine.scene.scene import Instance, Scene
 from engine.scene.upload import ScenePack, pack_scene
 from passes.build_blases import BlasRequest, Build, SharedBuilder, Told, build_blases
 from passes.frame_options import FULL_MASK
+from passes.skinned import may_refit, skinned_table, vertex_count, vertex_triangles
 
 GROUPS = ("static", "object", "all")
 
@@ -123,18 +131,43 @@ def prepare(
             for part, i in enumerate(parts)
         ]
 
-    if build is None and device is not None and options.pairing == "near":
-        build = SharedBuilder(device).build
-    blases = build_blases(scene, requests, options, build or build_blas, cache, told)
     prepared = replace(
         scene,
         meshes=tuple(meshes),
         instances=tuple(instances),
         animation=_animation(scene, instances),
     )
+    if build is None and device is not None and options.pairing == "near":
+        build = SharedBuilder(device).build
+    fits = _Refittable(prepared, bvh_instances, requests)
+    blases = build_blases(scene, requests, options, build or build_blas, cache, told, fits)
     _check_reach(blases, bvh_instances)
-    bvh = assemble(blases, [request.name for request in requests], bvh_instances, options)
+    room = tlas_bytes(len(bvh_instances)) if moves(prepared) else 0
+    names = [request.name for request in requests]
+    bvh = assemble(blases, names, bvh_instances, options, tlas_room=room)
     return PreparedScene(prepared, bvh, pack_scene(prepared), tuple(object_names), group, options)
+
+
+class _Refittable:
+    """Says of BLAS number i, as built, whether it can be refitted as its meshes deform."""
+
+    def __init__(
+        self, scene: Scene, placed: Sequence[BvhInstance], requests: Sequence[BlasRequest]
+    ) -> None:
+        skinned = {m.mesh for m in scene.animation.skinned} if scene.animation else set()
+        self._triangles: dict[int, list[np.ndarray]] = {}
+        for item in placed:
+            parts = scene.instances[item.first_object :][: len(requests[item.blas].meshes)]
+            meshes = [part.mesh for part in parts]
+            if skinned & set(meshes):
+                self._triangles[item.blas] = vertex_triangles(scene, meshes)
+        self._alike = np.zeros(0, np.uint32)
+        if self._triangles:
+            self._alike = skinned_table(scene).alike(vertex_count(scene))
+
+    def __call__(self, index: int, blas: Blas) -> bool:
+        triangles = self._triangles.get(index)
+        return triangles is None or may_refit(blas.words, triangles, self._alike)
 
 
 def _animation(scene: Scene, instances: Sequence[Instance]) -> Animation | None:
@@ -157,14 +190,17 @@ def _group_members(scene: Scene, group: str) -> list[int]:
         material = scene.materials[scene.meshes[instance.mesh].material]
         alone = uses[instance.mesh] == 1 and instance.lifetime == "static" and material.opaque
         # A mask belongs to a TLAS instance, so only those that every ray sees can be merged.
-        if instance.mask == FULL_MASK and (group == "all" or alone):
+        stays = scene.animation is None or instance.lifetime == "static"
+        if instance.mask == FULL_MASK and stays and (group == "all" or alone):
             members.append(index)
     return members
 
 
 def _placed_wholes(scene: Scene, indices: Sequence[int]) -> list[tuple[int, ...]]:
     """The instances by the thing they are parts of: neighbours named "x/0", "x/1", ... in one
-    place are the primitives of one mesh, which become the geometries of one BLAS."""
+    place (and on one node, where nodes move) are the primitives of one mesh, which become the
+    geometries of one BLAS."""
+    nodes = scene.animation.instance_nodes if scene.animation else (0,) * len(scene.instances)
     wholes: list[tuple[int, ...]] = []
     for index in indices:
         instance = scene.instances[index]
@@ -174,6 +210,7 @@ def _placed_wholes(scene: Scene, indices: Sequence[int]) -> list[tuple[int, ...]
             and "/" in instance.name
             and _stem(last.name) == _stem(instance.name)
             and wholes[-1][-1] == index - 1
+            and nodes[index] == nodes[index - 1]
             and (last.mask, last.lifetime) == (instance.mask, instance.lifetime)
             and np.array_equal(last.transform, instance.transform)
         ):

@@ -121,6 +121,20 @@ class GpuBlasBuilder:
         self.geometry_count = len(opaque)
         self.encoder.set_output(0, self.output_units, len(opaque))
 
+    def set_input(self, geometry: U32, primitive: U32, opaque: Mask) -> None:
+        """Whose triangles the next builds are of, one row a triangle, where a stage of the same
+        pass writes these into `resources["triangles"]` (nine words each)."""
+        self.pairing.set_count(len(geometry))
+        ids = triangle_ids(geometry, primitive, opaque)
+        self.device.write(self.resources["triangle_ids"], ids)
+        self.geometry_count = len(opaque)
+
+    def set_output(self, words: Any, parent_links: Any, base_unit: int, units: int) -> None:
+        """Containers go there from now on, in place of the builder's own buffers: at `base_unit`
+        (in 64 bytes, a multiple of four), with room for so many units. After `set_input`."""
+        self.resources.update(words=words, parent_links=parent_links)
+        self.encoder.set_output(base_unit, units, self.geometry_count)
+
     def phases(self) -> dict[str, Callable[[Any], None]]:
         """What a build encodes, in order; each into a compute pass that it is given."""
         phases = dict(self.pairing.phases(self.resources))

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.build import Blas
+from bvh.header import unpack_header
 from bvh.layout import UNIT_BYTES
+from bvh.scene_bvh import SceneBvh
 from bvh.tlas import BvhInstance
 from engine.gpu.structs import Field, Struct
 
@@ -117,6 +119,17 @@ def pack_blas_records(blases: Sequence[Blas], bases: Sequence[int]) -> NDArray[A
         row["low"], row["high"] = blas.bounds if blas.stats.blocks else ([1.0] * 3, [-1.0] * 3)
         row["base_unit"] = int(base) // UNIT_BYTES
         row["geometry_count"] = blas.geometry_count
+    return out
+
+
+def scene_blas_records(bvh: SceneBvh) -> NDArray[Any]:
+    """[n] BLAS_RECORD of the BLASes of an assembled scene, by their headers."""
+    out = np.zeros(len(bvh.blas_bases), BLAS_RECORD.dtype)
+    for row, base in zip(out, bvh.blas_bases, strict=True):
+        header = unpack_header(bvh.words[int(base) // 4 :])
+        row["low"], row["high"] = header.bounds if header.leaf_count else ([1.0] * 3, [-1.0] * 3)
+        row["base_unit"] = int(base) // UNIT_BYTES
+        row["geometry_count"] = header.geometry_count
     return out
 
 

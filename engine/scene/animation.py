@@ -7,6 +7,7 @@ from a file is `engine.scene.gltf_animation`'s work, skinning vertices `engine.s
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,18 @@ class Clip:
     duration: float
     channels: tuple[Channel, ...]
 
+    @property
+    def start(self) -> float:
+        """Its first key frame's time: until then the first pose stays."""
+        return min((float(channel.times[0]) for channel in self.channels), default=0.0)
+
+    def wrapped(self, time: float, loop: bool = True) -> float:
+        """Where in the clip `time` is. With `loop` the clip repeats after its last key frame; else
+        that stays, as the first one does before time 0 in any case."""
+        if loop and self.duration > 0 and time > self.duration:
+            time %= self.duration
+        return min(max(time, 0.0), self.duration)
+
 
 @dataclass(frozen=True, slots=True)
 class Skin:
@@ -113,19 +126,16 @@ class Animation:
             values.copy() for values in (self.translations, self.rotations, self.scales)
         )
         if clip is not None:
-            if loop and clip.duration > 0 and time > clip.duration:
-                time %= clip.duration
+            time = clip.wrapped(time, loop)
             values = {"translation": translations, "rotation": rotations, "scale": scales}
             for channel in clip.channels:
                 values[channel.path][channel.node] = channel.sample(time)
         local = compose(translations, rotations, scales)
         for node, matrix in self.matrices.items():
             local[node] = matrix
-        worlds = np.empty_like(local)
-        for node in self._parents_first():
-            parent = self.parents[node]
-            worlds[node] = local[node] if parent < 0 else worlds[parent] @ local[node]
-        return worlds
+        for level in self._levels()[1:]:  # the roots stand in the world already
+            local[level] = local[self.parents[level]] @ local[level]
+        return local
 
     def joint_matrices(self, skin: int, worlds: F64) -> F64:
         """[j, 4, 4] bind pose to world."""
@@ -143,23 +153,27 @@ class Animation:
         """Instances whose node, or one above it, the clip moves: rigid, unless they are skinned."""
         moved = np.zeros(len(self.parents), np.bool_)
         moved[[channel.node for channel in clip.channels]] = True
-        for node in self._parents_first():
-            if self.parents[node] >= 0:
-                moved[node] |= moved[self.parents[node]]
+        for level in self._levels()[1:]:
+            moved[level] |= moved[self.parents[level]]
         return tuple(i for i, node in enumerate(self.instance_nodes) if moved[node])
 
     def ever_moving(self) -> set[int]:
         """Instances that some clip moves."""
         return {i for clip in self.clips for i in self.moving_instances(clip)}
 
-    def _parents_first(self) -> list[int]:
-        order = [int(node) for node in np.flatnonzero(self.parents < 0)]
-        children: dict[int, list[int]] = {}
-        for node, parent in enumerate(self.parents):
-            children.setdefault(int(parent), []).append(node)
-        for node in order:  # grows as it goes
-            order += children.get(node, [])
-        return order
+    def _levels(self) -> tuple[I64, ...]:
+        return _node_levels(np.ascontiguousarray(self.parents, np.int64).tobytes())
+
+
+@lru_cache(maxsize=16)
+def _node_levels(parents: bytes) -> tuple[I64, ...]:
+    """The nodes by their distance from a root, roots first: a pose is asked for every frame. Nodes
+    of a circle are below no root, and stay as they are in their own space."""
+    above = np.frombuffer(parents, np.int64)
+    levels = [np.flatnonzero(above < 0)]
+    while len(levels[-1]):
+        levels.append(np.flatnonzero(np.isin(above, levels[-1])))
+    return tuple(levels[:-1])
 
 
 def slerp(a: F64, b: F64, at: float) -> F64:

@@ -90,15 +90,18 @@ _RESOLVED = ("visibility_out", "surface_out", "depth_out")
 
 
 def make_resources(
-    prepared: PreparedScene, options: FrameOptions, inputs: FrameInputs
+    prepared: PreparedScene,
+    options: FrameOptions,
+    inputs: FrameInputs,
+    arrays: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Every buffer and texture of the frame by name, as `passes.frame_data.FrameData` allocates
-    and clears them."""
+    and clears them; `arrays` are the scene's where they are not those prepared."""
     width, height = options.width, options.height
     pixels = width * height
-    arrays, bases = scene_arrays(prepared)
+    prepared_arrays, bases = scene_arrays(prepared)
     resources: dict[str, Any] = {
-        **arrays,
+        **(prepared_arrays if arrays is None else arrays),
         "frame": pack_uniforms(inputs, width, height, bases),
         "ids": np.zeros((height, width, 2), np.uint32),
         "visibility": np.zeros((height, width, 4), np.uint32),
@@ -129,10 +132,14 @@ def run_cpu(
     inputs: FrameInputs | None = None,
     *,
     until: str | None = None,
+    arrays: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """One frame; every resource by name after the pass whose name is `until` or begins with
-    `until/` (first of those; None: after the last). ValueError for a name that no pass has."""
-    resources = make_resources(prepared, options, inputs or frame_inputs(prepared.scene, options))
+    `until/` (first of those; None: after the last). ValueError for a name that no pass has.
+    `arrays` are the scene's where it has moved (`passes.gpu_scene.GpuScene.read_arrays`): there is
+    no pose here."""
+    inputs = inputs or frame_inputs(prepared.scene, options)
+    resources = make_resources(prepared, options, inputs, arrays)
     for item in cpu_passes(options):
         item.run(resources)
         if until is not None and f"{item.name}/".startswith(f"{until}/"):

@@ -24,7 +24,7 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
     `inputs` are those that the frame was drawn with. Waits for the GPU many times."""
     pixels, bound, read = data.pixels, data.resources, data.device.read
     found: dict[str, Any] = {
-        **data.scene.arrays,
+        **data.scene.read_arrays(),
         "frame": pack_uniforms(inputs, data.width, data.height, data.scene.bases),
     }
     for name in ("ids", "visibility", "surface", "depth"):

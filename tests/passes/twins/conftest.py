@@ -246,7 +246,7 @@ def walk_frame(
 ) -> dict[str, Step]:
     """A Step for each pass of one frame, by the pass's name."""
     frame.inputs = replace(frame.inputs, frame_index=frame_index, sample_count=sample_count)
-    frame.data.write_uniforms(frame.inputs)
+    frame.data.write_inputs(frame.inputs)
     wgpu, bound = frame.device.wgpu, frame.data.resources
     for name in WRITTEN if sample_count == 1 else set(WRITTEN) - {"accumulated"}:
         frame.device.write(bound[name], np.full(bound[name].size // 4, rubbish, np.uint32))

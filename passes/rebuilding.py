@@ -1,0 +1,93 @@
+"""A deforming BLAS built anew on the GPU from its posed vertices, into a place of its own.
+
+The corners of its triangles are gathered from the vertex records; then comes the whole build of
+`bvh.gpu.blas_builder` in the same pass, which writes into the scene's buffers. What came of it is
+known on the GPU alone until it is read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.blas import BuildOptions
+from bvh.fan_blocks import fan_table_units
+from bvh.gpu.blas_builder import GpuBlasBuilder, refusal
+from bvh.gpu.build_capacity import build_capacity
+from bvh.gpu.encode import most_units
+from bvh.gpu.gather_triangles import GpuGather
+from bvh.layout import UNIT_BYTES
+from engine.gpu.device import Device
+from engine.scene.records import VERTEX
+
+U32 = NDArray[np.uint32]
+
+# References a block that spatial splits may make (see bvh.builders.spatial).
+MOST_REFERENCES = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a container is to stand in the scene's buffers, in bytes: base and room."""
+
+    base: int
+    room: int
+
+
+def room_bytes(triangles: int, options: BuildOptions) -> int:
+    """Bytes that no build of so many triangles exceeds."""
+    blocks = int(np.ceil(MOST_REFERENCES * triangles)) + 1
+    fans = fan_table_units(blocks, blocks // 3) if options.leaf > 2 else 0
+    return UNIT_BYTES * (most_units(blocks) + fans)
+
+
+def options_on_gpu(options: BuildOptions, leaf: int) -> BuildOptions:
+    """The nearest to `options` that a GPU builds, with `leaf` triangles a block at most."""
+    near = replace(options, pairing="near", leaf=min(options.leaf, leaf))
+    return replace(near, leaf=min(near.leaf, 2)) if refusal(near) else near
+
+
+class GpuRebuild:
+    """Builds one BLAS of `triangles[g]` `[m, 3]`, the vertex indices of each geometry, at `place`.
+    `buffers` are the scene's: `geometry` (vertex record 0 at word `vertex_first`), `bvh` and
+    `parents`. LimitError where the builder's own do not fit the adapter."""
+
+    def __init__(
+        self,
+        device: Device,
+        triangles: Sequence[U32],
+        opaque: Sequence[bool],
+        options: BuildOptions,
+        place: Place,
+        buffers: Mapping[str, Any],
+        vertex_first: int,
+    ) -> None:
+        counts = [len(part) for part in triangles]
+        self.count = sum(counts)
+        builder = GpuBlasBuilder(
+            device, build_capacity(self.count), options, output_bytes=UNIT_BYTES
+        )
+        self.builder = builder
+        builder.set_input(
+            np.repeat(np.arange(len(counts), dtype=np.uint32), counts),
+            np.concatenate([np.arange(count, dtype=np.uint32) for count in counts]),
+            np.array(opaque, np.bool_),
+        )
+        units = place.base // UNIT_BYTES, place.room // UNIT_BYTES
+        builder.set_output(buffers["bvh"], buffers["parents"], *units)
+        self.gather = GpuGather(device, triangles, VERTEX.size // 4, vertex_first)
+        self._buffers = {
+            "positions": buffers["geometry"],
+            "triangles": builder.resources["triangles"],
+        }
+
+    def encode(self, scope: Any) -> None:
+        """Within the compute pass `scope`."""
+        self.gather.encode(scope, self._buffers)
+        self.builder.encode(scope)
+
+    def read_units(self) -> int:
+        """Units of the last container; waits. LimitError where it had no room."""
+        return int(self.builder.encoder.read_summary()["units"][0])
