@@ -39,7 +39,7 @@ def test_every_field_of_frame_and_build_is_declared_or_not_for_users() -> None:
     declared = {"masks" if name == "mask" else name for name in declared}
     there = {field.name for kind in (FrameOptions, BuildOptions) for field in fields(kind)}
     assert there - declared == set(NOT_FOR_USERS)
-    assert declared - there == {"group", "update"}
+    assert declared - there == {"group"}
 
 
 def test_every_ray_type_has_a_mask() -> None:
