@@ -25,6 +25,7 @@ from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
 from passes.moving import MovingScene
+from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.read_back import collect_stats
@@ -237,6 +238,10 @@ class HybridFrame:
         metalness, base_color, material, object, primitive; of counted frames <count>/<ray type>,
         a pixel's sum (of stack_max: maximum), the counts being passes.slot_counts.SLOT_COUNTS."""
         return read_aov(self.data, name)
+
+    def outputs(self) -> tuple[Output, ...]:
+        """Everything of this frame that can be looked at (passes/display.py shows it)."""
+        return frame_outputs(self.options)
 
     def run_cpu(self, until: str | None = None) -> dict[str, Any]:
         """The last frame, as a first sample, by the stages' NumPy twins: every resource by name

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.counters import COUNTERS
+
 SLOT_COUNTS = ("nodes", "box_tests", "triangle_tests", "any_hits", "stack_max")
 # Name -> what a person calls it, and the unit of a value.
 COUNT_LABELS = {
@@ -39,11 +41,10 @@ def sum_slots(name: str, plane: NDArray[np.uint32], slots_per_pixel: int) -> NDA
 
 
 def wgsl() -> str:
-    """Planes as `SLOT_<NAME>`, and `store_slot_counts`, which needs `counted` and `slot_counts`."""
+    """Planes as `SLOT_<NAME>`; SLOT_COUNTERS holds each one's index in bvh.counters.COUNTERS."""
     lines = [f"const SLOT_{name.upper()}: u32 = {i}u;" for i, name in enumerate(SLOT_COUNTS)]
-    lines += ["", "fn store_slot_counts(slot: u32, slots: u32) {"]
-    lines += [
-        f"    slot_counts[SLOT_{name} * slots + slot] = counted[COUNT_{name}];"
-        for name in map(str.upper, SLOT_COUNTS)
-    ]
-    return "\n".join([*lines, "}"]) + "\n"
+    indices = ", ".join(f"{COUNTERS.index(name)}u" for name in SLOT_COUNTS)
+    count = len(SLOT_COUNTS)
+    lines += [f"const SLOT_FIELDS: u32 = {count}u;"]
+    lines += [f"const SLOT_COUNTERS: array<u32, {count}> = array<u32, {count}>({indices});"]
+    return "\n".join(lines) + "\n"

@@ -1,7 +1,6 @@
 """Turns arrays into pictures: PNG files, heat maps with a palette and a legend, AOV views.
 
-Pictures are U8 [h, w, 3] sRGB. Palettes are 256 colours that grow monotonically lighter (heat)
-or follow viridis (Smith and van der Walt 2015), so that they also read in grey.
+Pictures are U8 [h, w, 3] sRGB; palettes are those of passes/palettes.py.
 """
 
 import base64
@@ -13,25 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from passes.palettes import palette_colours
 from passes.slot_counts import COUNT_LABELS
 
 U8 = NDArray[np.uint8]
 F32 = NDArray[np.float32]
 
-# Control colours, evenly spaced from the lowest value to the highest.
-_CONTROLS = {
-    "heat": "000004 1b0c41 4a0c6b 781c6d a52c60 cf4446 ed6925 fb9b06 f7d13d fcffa4",
-    "viridis": "440154 482878 3e4989 31688e 26828e 1f9e89 35b779 6ece58 b5de2b fde725",
-}
 LEGEND_HEIGHT = 44  # pixels under an exported heat map
 
 
 def palette(name: str = "heat") -> U8:
-    """[256, 3] colours, interpolated between the palette's control colours."""
-    controls = np.array([list(bytes.fromhex(c)) for c in _CONTROLS[name].split()], np.float64)
-    at = np.linspace(0, len(controls) - 1, 256)
-    channels = [np.interp(at, np.arange(len(controls)), controls[:, c]) for c in range(3)]
-    return np.rint(np.stack(channels, axis=1)).astype(np.uint8)
+    """[256, 3] colours of one of passes.palettes."""
+    return palette_colours(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from engine.gpu.structs import Struct
 @dataclass(frozen=True, slots=True)
 class RayType:
     """`record_shader` gives `load_ray(index)`, `ray_slot(index)` and `store_result(index, result)`.
+    `light_shader` is a stage over the frame's resources that writes what these rays brought to the
+    picture into the texture `shown`.
 
     A pixel owns `slots_per_pixel` consecutive slots, pixel * slots_per_pixel and on: the most rays
     that it sends, so also the queue's capacity a pixel. `starts_at` says for each of them where its
@@ -25,6 +27,7 @@ class RayType:
     any_hit: bool
     record_shader: str
     generator_shader: str
+    light_shader: str
     starts_at: tuple[str, ...]
     results_by_slot: bool = False
 

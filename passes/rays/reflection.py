@@ -18,6 +18,7 @@ REFLECTION = RayType(
     any_hit=False,
     record_shader="passes/shaders/rays/reflection.wgsl",
     generator_shader="passes/shaders/reflection.wgsl",
+    light_shader="passes/shaders/display_reflection.wgsl",
     starts_at=("primary",),
 )
 

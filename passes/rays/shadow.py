@@ -21,6 +21,7 @@ SHADOW = RayType(
     any_hit=True,
     record_shader="passes/shaders/rays/shadow.wgsl",
     generator_shader="passes/shaders/shadow.wgsl",
+    light_shader="passes/shaders/display_shadow.wgsl",
     starts_at=("primary", "reflection"),
     results_by_slot=True,
 )

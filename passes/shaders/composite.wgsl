@@ -7,6 +7,7 @@
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/brdf.wgsl"
 #import "passes/shaders/environment.wgsl"
+#import "passes/shaders/tone_map.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var<storage, read> tables: array<vec4<u32>>;
@@ -19,19 +20,6 @@
 @group(0) @binding(8) var<storage, read_write> picture: array<u32>;
 
 const MATERIAL_VEC4S: u32 = 4u;
-
-fn unpack_radiance(words: vec2u) -> vec3f {
-    return vec3f(unpack2x16float(words.x), unpack2x16float(words.y).x);
-}
-
-// A filmic curve (Narkowicz, "ACES Filmic Tone Mapping Curve", 2015).
-fn tone_map(c: vec3f) -> vec3f {
-    return clamp(c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + 0.14), vec3f(0.0), vec3f(1.0));
-}
-
-fn linear_to_srgb(c: vec3f) -> vec3f {
-    return select(1.055 * pow(c, vec3f(1.0 / 2.4)) - 0.055, 12.92 * c, c <= vec3f(0.0031308));
-}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {

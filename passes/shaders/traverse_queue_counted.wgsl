@@ -34,7 +34,11 @@ fn main(
         store_result(index, result.hit);
         if (result.failed != 0u) { atomicOr(&queue.header.failed, result.failed); }
         count_ray(result.hit.object != MISS, result.failed);
-        store_slot_counts(ray_slot(index), frame.width * frame.height * SLOTS_PER_PIXEL);
+        let slots = frame.width * frame.height * SLOTS_PER_PIXEL;
+        let slot = ray_slot(index);
+        for (var plane = 0u; plane < SLOT_FIELDS; plane += 1u) {
+            slot_counts[plane * slots + slot] = counted[SLOT_COUNTERS[plane]];
+        }
     }
     add_counters(lane);
 }

@@ -9,35 +9,17 @@ from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.material import MATERIAL_VEC4S
+from passes.twins.tone_map import linear_to_srgb, tone_map, unpack_radiance
 from passes.twins.wgsl_functions import (
     F32,
     U32,
-    clamp,
     dot,
     normalize,
     pack_4x8_unorm,
     reflect,
     to_float,
-    unpack_2x16_float,
     vector,
 )
-
-
-def unpack_radiance(words: U32) -> F32:
-    """[n, 2] -> [n, 3]"""
-    return np.concatenate(
-        [unpack_2x16_float(words[:, 0]), unpack_2x16_float(words[:, 1])[:, :1]], -1
-    )
-
-
-def tone_map(c: F32) -> F32:
-    curve: Any = c * (2.51 * c + 0.03) / (c * (2.43 * c + 0.59) + np.float32(0.14))
-    return clamp(curve, 0.0, 1.0)
-
-
-def linear_to_srgb(c: F32) -> F32:
-    curve = np.float32(1.055) * np.power(c, np.float32(1.0 / 2.4)) - np.float32(0.055)
-    return np.where(c <= np.float32(0.0031308), np.float32(12.92) * c, curve)
 
 
 @np.errstate(all="ignore")

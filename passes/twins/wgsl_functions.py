@@ -119,3 +119,10 @@ def unpack_2x16_float(words: U32) -> F32:
     """[n] -> [n, 2]"""
     halves = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)], -1)
     return np.asarray(halves.astype(np.uint16).view(np.float16).astype(np.float32))
+
+
+def store_unorm(texture: Any, pixels: Any, colors: F32) -> None:
+    """textureStore of opaque colours [n, 3] at lanes' `pixels` (x, y) into rgba8unorm, U8 [height,
+    width, 4]."""
+    opaque = vector(colors[:, 0], colors[:, 1], colors[:, 2], 1.0)
+    texture[pixels.y, pixels.x] = np.rint(np.float32(255.0) * clamp(opaque, 0.0, 1.0))

@@ -21,7 +21,7 @@ from treeline.pictures import (
 )
 
 
-@pytest.mark.parametrize("name", ["heat", "viridis"])
+@pytest.mark.parametrize("name", ["heat", "viridis", "plasma"])
 def test_a_palette_gets_lighter_all_the_way(name: str) -> None:
     colours = palette(name)
     assert colours.shape == (256, 3)

@@ -277,7 +277,7 @@ BROKEN = {
             "traverse/shadow/0",
         },
     ),
-    "gamma": ("passes/shaders/composite.wgsl", "1.0 / 2.4", "1.0 / 2.5", {"composite"}),
+    "gamma": ("passes/shaders/tone_map.wgsl", "1.0 / 2.4", "1.0 / 2.5", {"composite"}),
 }
 
 

@@ -1,0 +1,267 @@
+"""Any output of a frame as a picture for the screen: colours, grey, ids, and heat maps of counts.
+
+One stage shows an output: it binds the frame's resources by name and writes the texture `shown`.
+Before it two stages find the range of a depth or a count on the GPU, so that an automatic range
+needs no read-back; what a legend says about it arrives later through a ring, without a wait.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.gpu.device import Device
+from engine.gpu.readback_ring import ReadbackRing
+from engine.gpu.stage import Stage
+from passes.display_records import (
+    DISPLAY_RANGE,
+    DISPLAY_UNIFORMS,
+    RANGE_RESULT_BYTES,
+    SURFACE_FIELDS,
+)
+from passes.display_value import PROBE_BYTES, Probe, Value, describe_value
+from passes.hybrid import HybridFrame
+from passes.outputs import COUNT_SHADER, SURFACE_SHADER, Output
+from passes.palettes import DIVERGING, palette_colours, palette_words
+from passes.rays import RAY_TYPES, RayType
+from passes.slot_counts import SLOT_COUNTS, plane_bytes
+
+PIXELS_PER_GROUP = 4096  # of display_range_counts.wgsl
+RING_SLOTS = 6  # of 100 bytes: a draw that finds none free is not read
+UNIT_RANGE = (0.0, 1.0)
+
+
+class DisplayPass:
+    """`texture` is rgba8unorm with sRGB bytes, of one picture size; frames of that size may take
+    turns. It holds the frame that it showed last."""
+
+    def __init__(self, device: Device, width: int, height: int) -> None:
+        self.device = device
+        self.width, self.height = width, height
+        self.texture = device.wgpu.create_texture(
+            label="shown",
+            size=(width, height, 1),
+            format="rgba8unorm",
+            usage="TEXTURE_BINDING|STORAGE_BINDING|COPY_SRC|RENDER_ATTACHMENT",
+        )
+        self.view = self.texture.create_view()
+        self._uniforms = device.buffer("display", DISPLAY_UNIFORMS.size, "UNIFORM|COPY_DST")
+        self._range = device.buffer("display_range", DISPLAY_RANGE.size)
+        self._palette = device.buffer("palette", 4 * 256)
+        self._palette_name = ""
+        self._probe = Probe(device)
+        self._ring = ReadbackRing(device, RANGE_RESULT_BYTES + PROBE_BYTES, RING_SLOTS)
+        self._frame: HybridFrame | None = None
+        self._stages: dict[tuple[str, bool], Stage] = {}
+        self._ranges: dict[tuple[str, bool], tuple[float, float, float]] = {}
+        self._value: Value | None = None
+
+    def encode(
+        self,
+        encoder: Any,
+        frame: HybridFrame,
+        output: str,
+        palette: str = "viridis",
+        value_range: tuple[float, float] | None = None,
+        baseline: Any = None,
+        *,
+        cursor: tuple[int, int] | None = None,
+    ) -> None:
+        """Shows `output` of the frame's newest picture. Once a submission; call `submitted` after
+        it.
+
+        `value_range` is what the palette (of depth: white to black, metres) spans, None: found in
+        this picture. With a `baseline` (of `keep`) it shows the difference from that in the
+        palette for differences. `cursor` is the pixel that `value` is to tell of. ValueError for
+        an output that the frame has not, another size, or a baseline of another."""
+        found = self._find(frame, output)
+        self._check_baseline(frame, found, baseline)
+        self._receive()
+        self._write_uniforms(found, value_range, baseline)
+        self._write_palette(palette if baseline is None else DIVERGING)
+        resources = self._resources(frame, found, baseline)
+        encoder.clear_buffer(self._range)
+        scope = encoder.begin_compute_pass(label="display")
+        self._encode_range(scope, found, resources)
+        tiles = (-(-self.width // 8), -(-self.height // 8))
+        self._stage(found.shader).dispatch(scope, resources, tiles)
+        scope.end()
+        copies = [(self._range, 0, RANGE_RESULT_BYTES)]
+        if cursor is not None:
+            self._probe.encode(encoder, frame, found, cursor, self.texture, baseline)
+            copies.append((self._probe.buffer, 0, PROBE_BYTES))
+        if cursor is not None or has_range(found):
+            tag = (frame, found, baseline is not None, cursor)
+            self._ring.encode(encoder, copies, tag)
+
+    def submitted(self) -> None:
+        """After the submission of what was encoded: its range and value begin to come back."""
+        self._ring.submitted()
+
+    def show(self, frame: HybridFrame, output: str, *args: Any, **settings: Any) -> None:
+        """`encode` in a submission of its own."""
+        encoder = self.device.wgpu.create_command_encoder(label="display")
+        self.encode(encoder, frame, output, *args, **settings)
+        self.device.wgpu.queue.submit([encoder.finish()])
+        self.submitted()
+
+    def auto_range(self, output: str, *, difference: bool = False) -> tuple[float, float] | None:
+        """The newest automatic range of an output that was shown; None: not known yet. Counts: 0
+        to what 99.9% of the pixels that sent a ray stay within (in steps of 3%), 1 at least."""
+        if output in SURFACE_FIELDS and output != "depth":
+            return UNIT_RANGE
+        self._receive()
+        known = self._ranges.get((output, difference))
+        return known[:2] if known else None
+
+    def maximum(self, output: str, *, difference: bool = False) -> float | None:
+        """The largest value (of differences: magnitude) with that range."""
+        self._receive()
+        known = self._ranges.get((output, difference))
+        return known[2] if known else None
+
+    def value(self) -> Value | None:
+        """The newest value under a cursor that has arrived, without waiting."""
+        self._receive()
+        return self._value
+
+    def keep(self, frame: HybridFrame, output: str) -> Any:
+        """A copy of a count's plane as it is now, to be a baseline. ValueError for another kind."""
+        found = self._find(frame, output)
+        if found.kind != "count":
+            raise ValueError(f"{output} is no count: only counts have differences")
+        ray = _ray(found)
+        size = plane_bytes(frame.data.pixels * ray.slots_per_pixel)
+        kept = self.device.buffer(f"kept {output}", size)
+        encoder = self.device.wgpu.create_command_encoder(label="keep")
+        offset = SLOT_COUNTS.index(found.count or "") * size
+        encoder.copy_buffer_to_buffer(frame.data.resources[ray.slot_counts], offset, kept, 0, size)
+        self.device.wgpu.queue.submit([encoder.finish()])
+        return kept
+
+    def read_value(
+        self, frame: HybridFrame, output: str, x: int, y: int, baseline: Any = None
+    ) -> str:
+        """What pixel (x, y) of an output that is shown holds, as text with its unit. Waits for the
+        GPU: for a request, not for a frame loop, where `encode` takes a cursor."""
+        found = self._find(frame, output)
+        encoder = self.device.wgpu.create_command_encoder(label="value")
+        self._probe.encode(encoder, frame, found, (x, y), self.texture, baseline)
+        self.device.wgpu.queue.submit([encoder.finish()])
+        words = self.device.read(self._probe.buffer, np.uint32, count=PROBE_BYTES // 4)
+        return describe_value(frame, found, words, baseline is not None)
+
+    def _find(self, frame: HybridFrame, name: str) -> Output:
+        data = frame.data
+        if (data.width, data.height) != (self.width, self.height):
+            raise ValueError(
+                f"a display of {self.width}x{self.height} shows no frame of "
+                f"{data.width}x{data.height}"
+            )
+        found = {output.name: output for output in frame.outputs()}
+        if name not in found:
+            raise ValueError(f"the frame has no output '{name}', there are {', '.join(found)}")
+        if frame is not self._frame:
+            # Stages keep what they have bound: that of an old frame would stay alive.
+            self._frame = frame
+            self._stages.clear()
+        return found[name]
+
+    def _check_baseline(self, frame: HybridFrame, output: Output, baseline: Any) -> None:
+        if baseline is None:
+            return
+        if output.kind != "count":
+            raise ValueError(f"{output.name} is no count: only counts have differences")
+        slots = frame.data.pixels * _ray(output).slots_per_pixel
+        if not 0 <= baseline.size - plane_bytes(slots) < 16:
+            raise ValueError(f"the baseline of {output.name} was kept at another size")
+
+    def _write_uniforms(
+        self, output: Output, value_range: tuple[float, float] | None, baseline: Any
+    ) -> None:
+        record = np.zeros(1, DISPLAY_UNIFORMS.dtype)
+        if output.count is not None:
+            record["field"] = SLOT_COUNTS.index(output.count)
+            record["slots_per_pixel"] = _ray(output).slots_per_pixel
+        elif output.name in SURFACE_FIELDS:
+            record["field"] = SURFACE_FIELDS.index(output.name)
+        record["difference"] = baseline is not None
+        record["automatic"] = value_range is None
+        record["low"], record["high"] = value_range or UNIT_RANGE
+        self.device.write(self._uniforms, record)
+
+    def _write_palette(self, name: str) -> None:
+        if name != self._palette_name:
+            self.device.write(self._palette, palette_words(name))
+            self._palette_name = name
+
+    def _resources(self, frame: HybridFrame, output: Output, baseline: Any) -> dict[str, Any]:
+        resources = {
+            **frame.data.resources,
+            "display": self._uniforms,
+            "display_range": self._range,
+            "palette": self._palette,
+            "shown": self.view,
+        }
+        if output.kind == "count":
+            counts = frame.data.resources[_ray(output).slot_counts]
+            resources |= {
+                "slot_counts": counts,
+                "baseline": counts if baseline is None else baseline,
+            }
+        return resources
+
+    def _encode_range(self, scope: Any, output: Output, resources: dict[str, Any]) -> None:
+        if output.kind == "count":
+            groups: Any = -(-self.width * self.height // PIXELS_PER_GROUP)
+            self._stage("passes/shaders/display_range_counts.wgsl").dispatch(
+                scope, resources, groups
+            )
+        elif output.name == "depth":
+            groups = (-(-self.width // 8), -(-self.height // 8))
+            self._stage("passes/shaders/display_range_depth.wgsl").dispatch(
+                scope, resources, groups
+            )
+        else:
+            return
+        resolve = "passes/shaders/display_range_resolve.wgsl"
+        self._stage(resolve, depth=output.name == "depth").dispatch(scope, resources, 1)
+
+    def _stage(self, path: str, *, depth: bool = False) -> Stage:
+        key = (path, depth)
+        if key not in self._stages:
+            name = path.rpartition("/")[2].removesuffix(".wgsl")
+            constants = {"DEPTH": 1.0} if depth else None
+            self._stages[key] = Stage(self.device, name, path, constants=constants)
+        return self._stages[key]
+
+    def _receive(self) -> None:
+        for (frame, output, difference, cursor), data in self._ring.poll():
+            words = np.frombuffer(data, np.uint32)
+            if has_range(output):
+                head = np.frombuffer(data[:RANGE_RESULT_BYTES], np.uint32)
+                low, high = head[3:5].view(np.float32).tolist()
+                most = float(head[:1].view(np.float32)[0]) if output.name == "depth" else head[0]
+                self._ranges[output.name, difference] = (low, high, float(most))
+            if cursor is not None:
+                text = describe_value(frame, output, words[RANGE_RESULT_BYTES // 4 :], difference)
+                self._value = Value(cursor, output.name, text)
+
+
+def has_range(output: Output) -> bool:
+    """Whether an automatic range is found for it."""
+    return output.kind == "count" or output.name == "depth"
+
+
+def _ray(output: Output) -> RayType:
+    return next(ray for ray in RAY_TYPES if ray.name == output.ray_type)
+
+
+__all__ = [
+    "COUNT_SHADER",
+    "SURFACE_SHADER",
+    "DisplayPass",
+    "Output",
+    "Value",
+    "has_range",
+    "palette_colours",
+]

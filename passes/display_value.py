@@ -1,0 +1,122 @@
+"""What one pixel of an output holds, as text: a few words copied on the GPU, told on the host.
+
+The probe copies all that any output needs of a pixel (its texels, and its slots of the planes that
+are shown); which of it matters is decided where it is read.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.gpu.device import Device
+from engine.scene.upload import decode_normals
+from passes.hybrid import HybridFrame
+from passes.outputs import Output
+from passes.rays import RAY_TYPES
+from passes.slot_counts import SLOT_COUNTS, plane_bytes
+
+# Words of the probe: texels first, then slots of the planes.
+_VISIBILITY, _SURFACE, _DEPTH, _SHOWN, _NODES = 0, 4, 8, 9, 10
+_SLOTS = max(ray.slots_per_pixel for ray in RAY_TYPES)
+_COUNT, _BASELINE = _NODES + _SLOTS, _NODES + 2 * _SLOTS
+PROBE_BYTES = 4 * (_NODES + 3 * _SLOTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`text` of the pixel (x, y) of an output."""
+
+    pixel: tuple[int, int]
+    output: str
+    text: str
+
+
+class Probe:
+    """A buffer of PROBE_BYTES and the copies into it."""
+
+    def __init__(self, device: Device) -> None:
+        self.buffer = device.buffer("probe", PROBE_BYTES, "COPY_SRC|COPY_DST")
+
+    def encode(
+        self,
+        encoder: Any,
+        frame: HybridFrame,
+        output: Output,
+        pixel: tuple[int, int],
+        shown: Any,
+        baseline: Any,
+    ) -> None:
+        """Copies pixel (x, y), which must be inside the picture (else ValueError)."""
+        data, (x, y) = frame.data, pixel
+        if not (0 <= x < data.width and 0 <= y < data.height):
+            raise ValueError(f"pixel {x},{y} lies outside {data.width}x{data.height}")
+        textures = data.textures
+        for texture, word in (
+            (textures["visibility"], _VISIBILITY),
+            (textures["surface"], _SURFACE),
+            (textures["depth"], _DEPTH),
+            (shown, _SHOWN),
+        ):
+            encoder.copy_texture_to_buffer(
+                {"texture": texture, "mip_level": 0, "origin": (x, y, 0)},
+                {"buffer": self.buffer, "offset": 4 * word, "bytes_per_row": 256},
+                (1, 1, 1),
+            )
+        if output.count is None:
+            return
+        ray = next(r for r in RAY_TYPES if r.name == output.ray_type)
+        spots = 4 * ray.slots_per_pixel
+        at = (y * data.width + x) * spots
+        plane = plane_bytes(data.pixels * ray.slots_per_pixel)
+        planes = data.resources[ray.slot_counts]
+        for buffer, offset, word in (
+            (planes, SLOT_COUNTS.index("nodes") * plane, _NODES),
+            (planes, SLOT_COUNTS.index(output.count) * plane, _COUNT),
+            (baseline, 0, _BASELINE),
+        ):
+            if buffer is not None:
+                encoder.copy_buffer_to_buffer(buffer, offset + at, self.buffer, 4 * word, spots)
+
+
+def describe_value(
+    frame: HybridFrame, output: Output, words: NDArray[np.uint32], difference: bool
+) -> str:
+    """The probe's `words` of an output, with unit: "37 nodes", "2.41 m", an object's name."""
+    if output.count is not None:
+        return _describe_count(output, words, difference)
+    if output.kind == "colour":
+        red, green, blue = words[_SHOWN : _SHOWN + 1].view(np.uint8)[:3].tolist()
+        return f"rgb {red} {green} {blue}"
+    seen = int(words[_VISIBILITY])
+    if seen == 0xFFFFFFFF:
+        return "nothing"
+    scene = frame.scene.prepared.scene
+    packed = int(words[_SURFACE + 3])
+    if output.name == "depth":
+        return f"{words[_DEPTH : _DEPTH + 1].view(np.float32)[0]:.4g} {output.unit}"
+    if output.name == "normal":
+        x, y, z = decode_normals(words[_SURFACE : _SURFACE + 1])[0].tolist()
+        return f"{x:.2f} {y:.2f} {z:.2f}"
+    if output.name in ("roughness", "metalness"):
+        return f"{(packed >> (16 if output.name == 'roughness' else 24) & 0xFF) / 255:.2f}"
+    if output.name == "material":
+        return scene.materials[packed & 0xFFFF].name
+    if output.name == "object":
+        return scene.instances[seen].name
+    return f"triangle {int(words[_VISIBILITY + 1]):,}"
+
+
+def _describe_count(output: Output, words: NDArray[np.uint32], difference: bool) -> str:
+    ray = next(r for r in RAY_TYPES if r.name == output.ray_type)
+    combine = max if output.count == "stack_max" else sum
+    nodes, count, was = (
+        combine(words[begin : begin + ray.slots_per_pixel].tolist())
+        for begin in (_NODES, _COUNT, _BASELINE)
+    )
+    if not nodes and not (difference and was):
+        return f"no {ray.name} ray"
+    if difference:
+        return f"{count - was:+,} {output.unit} ({count:,}, was {was:,})"
+    return f"{count:,} {output.unit}"

@@ -1,0 +1,60 @@
+"""What of a frame can be looked at, by name. The list follows from the frame: a ray type adds what
+it brought (its `light_shader`) and, in counted frames, a plane for each count; a new pass adds its
+line to `PASS_OUTPUTS`. Viewers and commands loop over it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from passes.frame_options import FrameOptions
+from passes.rays import RAY_TYPES
+from passes.slot_counts import COUNT_LABELS, SLOT_COUNTS
+
+Kind = Literal["colour", "scalar", "id", "vector", "count"]
+COUNT_SHADER = "passes/shaders/display_counts.wgsl"
+SURFACE_SHADER = "passes/shaders/display_surface.wgsl"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """`name` is unique and stays; `label` is for people. `unit` of a value, "" for none.
+    `shader` is the stage that shows it: see passes/display.py."""
+
+    name: str
+    label: str
+    kind: Kind
+    unit: str = ""
+    ray_type: str | None = None
+    shader: str = SURFACE_SHADER
+
+    @property
+    def count(self) -> str | None:
+        """Which of SLOT_COUNTS it is, None if none."""
+        return self.name.partition("/")[0] if self.kind == "count" else None
+
+
+PASS_OUTPUTS = (
+    Output("picture", "picture", "colour", shader="passes/shaders/display_picture.wgsl"),
+    Output("depth", "depth", "scalar", "m"),
+    Output("normal", "normal", "vector"),
+    Output("roughness", "roughness", "scalar"),
+    Output("metalness", "metalness", "scalar"),
+    Output("base_color", "base colour", "colour"),
+    Output("material", "material", "id"),
+    Output("object", "object", "id"),
+    Output("primitive", "triangle", "id"),
+)
+
+
+def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
+    """Every output of a frame with these options, in the order of a menu."""
+    light = tuple(
+        Output(ray.name, f"{ray.name} light", "colour", "", ray.name, ray.light_shader)
+        for ray in RAY_TYPES
+    )
+    counts = tuple(
+        Output(f"{count}/{ray.name}", label, "count", unit, ray.name, COUNT_SHADER)
+        for ray in RAY_TYPES
+        for count, (label, unit) in ((name, COUNT_LABELS[name]) for name in SLOT_COUNTS)
+    )
+    return PASS_OUTPUTS + light + counts * options.count

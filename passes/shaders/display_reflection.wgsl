@@ -1,0 +1,26 @@
+// Shows what reflection rays brought to each pixel in the newest frame, tone-mapped as the picture.
+#import passes.frame_uniforms
+#import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/tone_map.wgsl"
+
+@group(0) @binding(0) var<uniform> frame: FrameUniforms;
+@group(0) @binding(1) var visibility: texture_2d<u32>;
+@group(0) @binding(2) var surface: texture_2d<u32>;
+@group(0) @binding(3) var<storage, read> reflected: array<vec4u>;
+@group(0) @binding(4) var<storage, read> shadow_results: array<u32>;
+@group(0) @binding(5) var shown: texture_storage_2d<rgba8unorm, write>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let pixel = tile_pixel(group, lane);
+    if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
+    let index = pixel.y * frame.width + pixel.x;
+    let s = unpack_surface(textureLoad(surface, pixel, 0));
+    var radiance = vec3f(0.0);
+    // What lies in `reflected` where no ray was sent is older.
+    if (textureLoad(visibility, pixel, 0).x != NOTHING && s.roughness <= frame.roughness_cutoff) {
+        let r = reflected[index];
+        radiance = unpack_radiance(r.xy) + unpack_radiance(r.zw) * f32(shadow_results[2u * index + 1u]);
+    }
+    textureStore(shown, pixel, vec4f(linear_to_srgb(tone_map(radiance * frame.exposure)), 1.0));
+}
