@@ -4,139 +4,44 @@ The viewer's controls, their effect texts and random tests loop over `OPTIONS`; 
 `FrameOptions` or `BuildOptions` belongs here or on `NOT_FOR_USERS`, which a test holds complete.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
-
-from bvh.blas import BuildOptions
 from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, PAIRINGS
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
-from passes.frame_options import FULL_MASK, GBUFFERS, UPDATES, FrameOptions
+from passes.frame_options import GBUFFERS, UPDATES
+from passes.option import (
+    COST_TERMS,
+    KINDS,
+    SCOPES,
+    Option,
+    ViewSettings,
+    mask_of,
+    of_build,
+    of_frame,
+    of_settings,
+)
 from passes.prepare import GROUPS
 from passes.rays import RAY_TYPES
 
-KINDS = ("choice", "number", "flag", "bits")
-# What a change makes anew. view: nothing, the next frame has it. frame: pipelines or buffers of
-# the frame. build: the BVH.
-SCOPES = ("view", "frame", "build")
-# The term of the frame's cost that an option claims to change: what a ray visits, what a visit
-# takes, how many rays there are, what a hit takes to shade or to test, what it takes to build.
-COST_TERMS = (
-    "nodes",
-    "time a node",
-    "rays",
-    "hit shading",
-    "any-hit",
-    "build and update",
-    "layout bytes",
-    "none",
-)
+__all__ = [
+    "COST_TERMS",
+    "KINDS",
+    "NOT_FOR_USERS",
+    "OPTIONS",
+    "SCOPES",
+    "UPDATES",
+    "Option",
+    "ViewSettings",
+    "changed",
+    "find_option",
+]
+
 # Sizes are the window's, and queues hold every ray unless a test wants them to overflow.
 NOT_FOR_USERS = ("width", "height", "queue_fraction")
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSettings:
-    """All that decides a frame but its size, its camera and the scene. `frame`'s width and height
-    mean nothing here."""
-
-    frame: FrameOptions = field(default_factory=lambda: FrameOptions(0, 0, count=True))
-    build: BuildOptions = BuildOptions()
-    group: str = GROUPS[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One setting. `choices` for a choice; `low`, `high` and `step` for a number (a step of whole
-    numbers means that it is one). Bits are eight, one a group of instances."""
-
-    name: str
-    label: str
-    kind: str
-    scope: str
-    cost_term: str
-    help: str
-    get: Callable[[ViewSettings], Any]
-    put: Callable[[ViewSettings, Any], ViewSettings]
-    choices: tuple[Any, ...] = ()
-    low: float = 0.0
-    high: float = 1.0
-    step: float = 0.01
-
-    def set(self, settings: ViewSettings, value: Any) -> ViewSettings:
-        """The settings with this value. UserError for one that is not allowed."""
-        if self.kind == "choice" and value not in self.choices:
-            there = ", ".join(map(str, self.choices))
-            raise UserError(f"{self.label} is one of {there}, not {value}")
-        if self.kind in ("number", "bits") and not self.low <= value <= self.high:
-            raise UserError(f"{self.label} is {self.low:g} to {self.high:g}, not {value:g}")
-        return self.put(settings, value)
-
-    def text(self, settings: ViewSettings) -> str:
-        """The value as a person reads it."""
-        value = self.get(settings)
-        if self.kind == "bits":
-            return f"{value:08b}"
-        if self.kind == "flag":
-            return "on" if value else "off"
-        return f"{value:g}" if self.kind == "number" else str(value)
-
-
-def _of_frame(name: str, label: str, kind: str, scope: str, term: str, **more: Any) -> Option:
-    """An option that is the field `name` of FrameOptions."""
-
-    def put(settings: ViewSettings, value: Any) -> ViewSettings:
-        return replace(settings, frame=replace(settings.frame, **{name: value}))
-
-    return Option(
-        name, label, kind, scope, term, get=lambda s: getattr(s.frame, name), put=put, **more
-    )
-
-
-def _of_build(name: str, label: str, kind: str, term: str, **more: Any) -> Option:
-    """An option that is the field `name` of BuildOptions."""
-
-    def put(settings: ViewSettings, value: Any) -> ViewSettings:
-        return replace(settings, build=replace(settings.build, **{name: value}))
-
-    return Option(
-        name, label, kind, "build", term, get=lambda s: getattr(s.build, name), put=put, **more
-    )
-
-
-def _of_settings(name: str, label: str, scope: str, term: str, **more: Any) -> Option:
-    """A choice that is the field `name` of ViewSettings."""
-
-    def put(settings: ViewSettings, value: Any) -> ViewSettings:
-        return replace(settings, **{name: value})
-
-    return Option(
-        name, label, "choice", scope, term, get=lambda s: getattr(s, name), put=put, **more
-    )
-
-
-def _mask_of(ray_type: str) -> Option:
-    def put(settings: ViewSettings, value: int) -> ViewSettings:
-        return replace(settings, frame=settings.frame.with_mask(ray_type, value))
-
-    return Option(
-        f"mask/{ray_type}",
-        f"{ray_type} mask",
-        "bits",
-        "frame",
-        "nodes",
-        f"Instances that {ray_type} rays see: those whose mask shares a bit.",
-        get=lambda s: s.frame.mask(ray_type),
-        put=put,
-        high=FULL_MASK,
-        step=1,
-    )
-
-
 OPTIONS: tuple[Option, ...] = (
-    _of_build(
+    of_build(
         "builder",
         "builder",
         "choice",
@@ -144,7 +49,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=tuple(builder.name for builder in BUILDERS),
         help="How boxes become a tree.",
     ),
-    _of_build(
+    of_build(
         "nodes",
         "node kind",
         "choice",
@@ -152,7 +57,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=NODE_FORMATS,
         help="Inner box nodes: 64 bytes of halves, 128 of floats, or what loses little.",
     ),
-    _of_build(
+    of_build(
         "leaf",
         "leaf",
         "choice",
@@ -160,7 +65,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=LEAF_SIZES,
         help="Most triangles that share a 64-byte block.",
     ),
-    _of_build(
+    of_build(
         "reinsertion",
         "reinsertion",
         "number",
@@ -169,7 +74,7 @@ OPTIONS: tuple[Option, ...] = (
         step=1,
         help="Rounds that move subtrees to better places after the builder.",
     ),
-    _of_build(
+    of_build(
         "collapse",
         "collapse",
         "choice",
@@ -177,7 +82,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=COLLAPSES,
         help="How the binary tree becomes four wide.",
     ),
-    _of_build(
+    of_build(
         "pairing",
         "pairing",
         "choice",
@@ -185,7 +90,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=PAIRINGS,
         help="Triangles into blocks: near ones, as the GPU does, or the best of all, on the CPU.",
     ),
-    _of_settings(
+    of_settings(
         "group",
         "group",
         "build",
@@ -193,16 +98,16 @@ OPTIONS: tuple[Option, ...] = (
         choices=GROUPS,
         help="One BLAS for all that stands still, one an object, or one for everything.",
     ),
-    _of_frame(
+    of_frame(
         "update",
         "update",
         "choice",
-        "frame",
+        "scene",
         "build and update",
         choices=UPDATES,
-        help="What deforms: fit its boxes anew each frame, build its tree anew, or decide by SAH.",
+        help="What moves, each frame: fit the boxes, build the tree anew, or what pays off.",
     ),
-    _of_frame(
+    of_frame(
         "gbuffer",
         "G-buffer",
         "choice",
@@ -211,7 +116,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=GBUFFERS,
         help="What each pixel sees first, by the rasteriser or by rays.",
     ),
-    _of_frame(
+    of_frame(
         "roughness_cutoff",
         "roughness cutoff",
         "number",
@@ -219,7 +124,7 @@ OPTIONS: tuple[Option, ...] = (
         "rays",
         help="Surfaces up to this roughness send a reflection ray.",
     ),
-    _of_frame(
+    of_frame(
         "traversal",
         "traversal",
         "choice",
@@ -228,7 +133,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=TRAVERSALS,
         help="Our own arithmetic, or every node through the instruction as defined (slow).",
     ),
-    _of_frame(
+    of_frame(
         "while_while",
         "while-while",
         "flag",
@@ -236,7 +141,7 @@ OPTIONS: tuple[Option, ...] = (
         "time a node",
         help="Two inner loops, for nodes and for leaves, instead of one.",
     ),
-    _of_frame(
+    of_frame(
         "sort_shadow",
         "sort shadow rays' nodes",
         "flag",
@@ -244,7 +149,7 @@ OPTIONS: tuple[Option, ...] = (
         "nodes",
         help="Nearest child first for any-hit rays, too.",
     ),
-    _of_frame(
+    of_frame(
         "stack",
         "stack",
         "choice",
@@ -253,8 +158,8 @@ OPTIONS: tuple[Option, ...] = (
         choices=STACK_SIZES,
         help="Entries of a ray's stack to begin with; a frame that needs more is drawn again.",
     ),
-    *(_mask_of(ray.name) for ray in RAY_TYPES),
-    _of_frame(
+    *(mask_of(ray.name) for ray in RAY_TYPES),
+    of_frame(
         "count",
         "counters",
         "flag",
@@ -262,7 +167,7 @@ OPTIONS: tuple[Option, ...] = (
         "none",
         help="Counts what rays visit, in a frame of its own beside the timed one.",
     ),
-    _of_frame(
+    of_frame(
         "exposure",
         "exposure",
         "number",
@@ -273,7 +178,7 @@ OPTIONS: tuple[Option, ...] = (
         step=0.05,
         help="Factor of the light before it is tone-mapped.",
     ),
-    _of_frame(
+    of_frame(
         "seed",
         "seed",
         "number",
@@ -297,7 +202,3 @@ def find_option(name: str) -> Option:
 def changed(old: ViewSettings, new: ViewSettings) -> tuple[Option, ...]:
     """The options whose values differ."""
     return tuple(option for option in OPTIONS if option.get(old) != option.get(new))
-
-
-def scopes_of(options: Iterable[Option]) -> frozenset[str]:
-    return frozenset(option.scope for option in options)

@@ -45,14 +45,14 @@ class Progress(Protocol):
 @dataclass(frozen=True, slots=True)
 class SizeRun:
     """One size: timed frames without counters (after `warmup` others), and one counted frame
-    that hit the same things."""
+    that hit the same things; None where none was asked for, without its hash."""
 
     width: int
     height: int
     warmup: int
     frames: tuple[Any, ...]  # FrameStats, timed
-    counted: Any  # FrameStats
-    result_hash: str
+    counted: Any  # FrameStats, or None
+    result_hash: str | None
     compile_ms: float
     image: NDArray[np.uint8]
     nodes: dict[str, NDArray[Any]]  # ray type -> nodes a pixel [h, w], counted
@@ -66,7 +66,8 @@ class SizeRun:
     @property
     def valid(self) -> bool:
         """Whether no frame dropped a record or failed."""
-        return all(stats.valid and not stats.dropped for stats in (*self.frames, self.counted))
+        all_stats = (*self.frames, *([] if self.counted is None else [self.counted]))
+        return all(stats.valid and not stats.dropped for stats in all_stats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,8 @@ class Measurement:
     """Everything a report says about the frame, as measured."""
 
     main: SizeRun
-    smaller: tuple[SizeRun, ...]  # for the cost model
-    scratch_bytes: int  # GPU buffers of the main size's timed frame, without the scene's
+    smaller: tuple[SizeRun, ...]  # for the cost model; none: it was not fitted
+    scratch_bytes: int | None  # GPU buffers of the main size's timed frame, without the scene's
 
     @property
     def valid(self) -> bool:

@@ -28,7 +28,7 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
         *object_rows(measurement),
         *build_rows(bvh),
         *host_rows(measurement),
-        model_row(measurement),
+        *([model_row(measurement)] if measurement.smaller else []),
     ]
     return {"context": make_context(setting, measurement), "benchmarks": [plain(r) for r in rows]}
 
@@ -50,9 +50,11 @@ def frame_rows(timed: SizeRun) -> list[Row]:
 def ray_rows(measurement: Measurement) -> list[Row]:
     """One row a ray type: its traversal's time and what one ray of it visits."""
     rows = []
-    for ray_type, counts in measurement.main.counted.rays.items():
+    counted = measurement.main.counted
+    for ray_type, in_timed in measurement.main.frames[-1].rays.items():
         times = measurement.main.pass_ms(partial(is_traversal_of, ray_type))
-        in_timed = measurement.main.frames[-1].rays[ray_type]
+        # A timed frame has the counters' fields, too, but no values in them.
+        counts = in_timed if counted is None else counted.rays[ray_type]
         row = timed_row(f"ray/{ray_type}", times)
         add(
             row,
@@ -91,6 +93,8 @@ def object_rows(measurement: Measurement) -> list[Row]:
     """What each object took of each ray type. `real_time` is an estimate: the traversal's time
     by the object's share of the nodes; the numbers that were counted are beside it."""
     counted = measurement.main.counted
+    if counted is None:
+        return []
     sums: dict[str, int] = {}
     for (_, ray_type), spent in counted.objects.items():
         sums[ray_type] = sums.get(ray_type, 0) + int(spent["nodes"])
@@ -140,7 +144,7 @@ def host_rows(measurement: Measurement) -> list[Row]:
     timed = measurement.main
     last = timed.frames[-1]
     cold = timed.compile_ms
-    warm = measurement.smaller[-1].compile_ms
+    warm = measurement.smaller[-1].compile_ms if measurement.smaller else None
     compile_row = make_row("host/compile", 1, cold, cpu_time=cold)
     compile_row["run"] = {"real_time": "host", "cpu_time": "host"}
     add(compile_row, "host", compile_ms_cold=cold, compile_ms_warm=warm)

@@ -197,7 +197,10 @@ def object_table(report: dict[str, Any]) -> str:
 
 
 def model_table(report: dict[str, Any]) -> str:
-    model = find(report, "model/frame")[0]
+    found = find(report, "model/frame")
+    if not found:
+        return '<p class="soft">Not fitted: that takes frames of other sizes.</p>'
+    model = found[0]
     rows = [
         (field.replace("_", " "), number(model[field], 3))
         for field in model["run"]

@@ -147,19 +147,19 @@ def build_label(context: dict[str, Any]) -> str:
 def report_tables(report: dict[str, Any]) -> Group:
     """Everything the terminal shows at the end of a report."""
     context = report["context"]
-    model = find(report, "model/frame")[0]
     head = (
         f"{context['scene']}: {context['triangles']:,} triangles, "
         f"{context['width']}x{context['height']}, {context['frames']} frames, "
         f"group {context['group']}\n{build_label(context)}\n{timing_label(context)}"
     )
-    foot = (
-        f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "
-        f"measured, residual {number(model['residual'])}"
-    )
     parts: list[Any] = [Text(head)]
     if not context["valid"]:
         parts.append(Text("INVALID: records were dropped; these numbers miss rays.", "bold red"))
     parts += [frame_table(report), ray_table(report), object_table(report), build_table(report)]
-    parts.append(Text(foot))
+    for model in find(report, "model/frame"):
+        foot = (
+            f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "
+            f"measured, residual {number(model['residual'])}"
+        )
+        parts.append(Text(foot))
     return Group(*parts)

@@ -8,10 +8,11 @@ the old picture stays. Numbers are read from frames, not computed here.
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from engine.gpu.device import Device
+from engine.gpu.errors import UserError
 from engine.scene.camera import Camera
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs, frame_inputs
@@ -20,9 +21,12 @@ from passes.hybrid import HybridFrame
 from passes.option_list import ViewSettings
 from passes.prepare import PreparedScene
 from treeline.structures import Structure
+from treeline.view.active import Active
+from treeline.view.baseline import Baseline, Comparison, compare, take_baseline
 from treeline.view.build_worker import StructureKey
 from treeline.view.drawing import Drawing
 from treeline.view.frame_set import FrameSet
+from treeline.view.shown_report import shown_report
 from treeline.view.structure_store import StructureStore
 from treeline.view.view_error import ViewError, expected_errors, view_error
 
@@ -31,20 +35,6 @@ SETTLE_S = 0.25  # without a new camera: it has stopped, whatever the caller say
 RESIZE_S = 0.15  # that a size has to last before frames are made for it
 
 __all__ = ["Active", "ViewError", "ViewSession", "ViewSettings", "structure_key"]
-
-
-@dataclass(frozen=True, slots=True)
-class Active:
-    """What is being drawn: settings whose structure is there, at a size."""
-
-    settings: ViewSettings
-    size: tuple[int, int]
-    structure: Structure
-    drawing: Drawing
-
-    @property
-    def scene(self) -> GpuScene:
-        return self.drawing.frames.scene
 
 
 def structure_key(settings: ViewSettings) -> StructureKey:
@@ -84,6 +74,8 @@ class ViewSession:
         self.history: deque[FrameStats] = deque(maxlen=HISTORY)
         self.error: ViewError | None = None
         self.continuous = not device.info.is_cpu if continuous is None else continuous
+        self.baseline: Baseline | None = None
+        self.label = "B"  # of what is shown now, beside a baseline
         self.active: Active | None = None  # behind `settings` while something is built for them
         self._store = StructureStore(device, scene, cached=cached)
         if structure is not None:
@@ -120,6 +112,11 @@ class ViewSession:
     def prepared(self) -> PreparedScene | None:
         """What the frame that is shown has drawn."""
         return None if self.frame is None else self.frame.scene.prepared
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the picture, in pixels, as asked for."""
+        return self._wanted_size
 
     @property
     def moving(self) -> bool:
@@ -196,6 +193,42 @@ class ViewSession:
                 self._fail(view_error(error))
             else:
                 self._store.replace_device(self.device)
+
+    # Comparing and saving.
+
+    def pin(self) -> None:
+        """What is shown becomes A, the baseline; what follows is B."""
+        self.baseline, self.label = self._measured("A"), "B"
+
+    def unpin(self) -> None:
+        self.baseline = None
+
+    def swap(self) -> None:
+        """Switches between A and B: each keeps its settings and what was measured."""
+        if self.baseline is not None:
+            pinned = self.baseline
+            self.baseline = self._measured(self.label)
+            self.label = pinned.label
+            self.change(pinned.settings)
+
+    def effects(self) -> Comparison:
+        """What has changed against the baseline."""
+        if self.baseline is None:
+            return Comparison("no baseline is pinned")
+        return compare(self.baseline, self._measured(self.label))
+
+    def document(self) -> dict[str, Any]:
+        """What is shown in the format of report.json. UserError before anything is measured."""
+        if self.active is None or self.error is not None:
+            raise UserError("nothing has been measured of this view yet")
+        return shown_report(self.active, self.scene, self.scene_name, self.camera, self.device)
+
+    def _measured(self, label: str) -> Baseline:
+        """The settings with what is known of them."""
+        active = self.active if self.error is None else None
+        if active is not None and (active.settings, active.size) != (self.settings, self.size):
+            active = None  # what is shown is older
+        return take_baseline(label, self.settings, self.camera, self.size, active)
 
     def close(self) -> None:
         """Ends the process that builds, if there is one."""

@@ -29,7 +29,7 @@ def make_quad(name: str, corner: Any, u: Any, v: Any, material: int) -> Any:
     return make_mesh(name, points, np.array([[0, 1, 2], [0, 2, 3]]), material)
 
 
-def small_scene() -> Scene:
+def make_small_scene() -> Scene:
     """A mirror floor, a grey wall and a pillar's front, one lamp above: 6 triangles."""
     meshes = (
         make_quad("floor", (-3, 0, 3), (6, 0, 0), (0, 0, -6), 0),
@@ -86,7 +86,7 @@ def open_session(device: Any, clock: Clock) -> Iterator[Callable[..., ViewSessio
     ) -> ViewSession:
         more = {"cached": False, "clock": clock, **more}
         settings = settings or ViewSettings()
-        session = ViewSession(device, scene or small_scene(), "small", settings, size, **more)
+        session = ViewSession(device, scene or make_small_scene(), "small", settings, size, **more)
         opened.append(session)
         return session
 
@@ -127,3 +127,8 @@ def counted(device: Any, hall: PreparedScene) -> HybridFrame:
     frame = HybridFrame(device, hall, FrameOptions(64, 36, seed=3, count=True))
     assert frame.run(5).valid
     return frame
+
+
+@pytest.fixture
+def small_scene() -> Scene:
+    return make_small_scene()

@@ -1,0 +1,189 @@
+"""A pinned baseline, and what has changed since: per ray type, per pass and for the structure.
+
+Counts are exact, so any difference is one. Times are medians over frames of one view, and a
+difference counts only where the intervals that most frames lie in do not overlap.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.scene.camera import Camera
+from passes.frame_stats import FrameStats
+from passes.option_list import ViewSettings, changed
+from treeline.cost_model import is_traversal_of
+from treeline.view.active import Active
+
+SPREAD = (10, 90)  # percentiles of the interval that most frames lie in
+FEW = 3  # frames below which there is no interval
+# What of a ray type is compared, by its field and by what the text calls it.
+COUNTS = {
+    "rays": "rays",
+    "nodes": "nodes",
+    "triangle_tests": "triangle tests",
+    "any_hits": "any-hit calls",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What was shown when it was pinned. `timed` are frames of one view, `counted` is of frame 0;
+    without any the settings alone are kept. `build_ms` and `bytes` are the structure's."""
+
+    label: str
+    settings: ViewSettings
+    camera: Camera
+    size: tuple[int, int]
+    timed: tuple[FrameStats, ...]
+    counted: FrameStats | None
+    build_ms: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`noise` says whether the difference could be chance; None where too few frames tell."""
+
+    what: str
+    before: float
+    after: float
+    noise: bool | None = False
+
+    @property
+    def share(self) -> float:
+        """The difference as a part of what was before; infinite where that was nothing."""
+        if self.before == self.after:
+            return 0.0
+        return (self.after - self.before) / self.before if self.before else float("inf")
+
+    @property
+    def text(self) -> str:
+        if self.before == self.after:
+            return f"same {self.what}"
+        share = f"{100 * self.share:+.0f}%" if np.isfinite(self.share) else "new"
+        doubt = {True: " (within noise)", None: " (few frames)", False: ""}[self.noise]
+        return f"{share} {self.what}{doubt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """All changes of one ray type, one pass, the frame or the build."""
+
+    subject: str
+    changes: tuple[Change, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{self.subject}: {', '.join(change.text for change in self.changes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Either a `problem`, why the two cannot be compared, or effects."""
+
+    problem: str
+    effects: tuple[Effect, ...] = ()
+
+
+def take_baseline(
+    label: str,
+    settings: ViewSettings,
+    camera: Camera,
+    size: tuple[int, int],
+    active: Active | None,
+) -> Baseline:
+    """What has been measured with these settings; `active` is None where nothing has."""
+    if active is None:
+        return Baseline(label, settings, camera, size, (), None, 0.0, 0)
+    bvh = active.structure.bvh
+    return Baseline(
+        label,
+        settings,
+        camera,
+        size,
+        tuple(active.drawing.recent),
+        active.drawing.counted,
+        sum(stats.build_ms for stats in bvh.blas_stats),
+        bvh.words.nbytes,
+    )
+
+
+def compare(before: Baseline, now: Baseline) -> Comparison:
+    """What differs between two that show the same view at the same size."""
+    if before.size != now.size:
+        sizes = [f"{width}x{height}" for width, height in (before.size, now.size)]
+        return Comparison(f"{before.label} was measured at {sizes[0]}, this is {sizes[1]}")
+    if not same_view(before.camera, now.camera):
+        return Comparison(f"{before.label} was measured from another camera")
+    for item in (before, now):
+        if not item.timed:
+            return Comparison(f"{item.label} has not been measured")
+    effects = [_frame_effect(before, now)]
+    for ray_type in before.timed[-1].rays:
+        if ray_type in now.timed[-1].rays:
+            effects.append(_ray_effect(ray_type, before, now))
+    effects += _pass_effects(before, now)
+    if before.settings.build != now.settings.build or before.settings.group != now.settings.group:
+        changes = (
+            Change("build ms", before.build_ms, now.build_ms, None),
+            Change("bytes", before.bytes, now.bytes),
+        )
+        effects.append(Effect("structure", changes))
+    return Comparison("", tuple(effects))
+
+
+def difference(before: Baseline, settings: ViewSettings) -> str:
+    """The options in which settings differ from the baseline's: "leaf 2 -> 1"."""
+    return ", ".join(
+        f"{option.label} {option.text(before.settings)} -> {option.text(settings)}"
+        for option in changed(before.settings, settings)
+    )
+
+
+def same_view(one: Camera, other: Camera) -> bool:
+    return (one.y_fov, one.near) == (other.y_fov, other.near) and bool(
+        np.array_equal(one.transform, other.transform)
+    )
+
+
+def _time_change(what: str, before: Sequence[float], after: Sequence[float]) -> Change:
+    noise = None
+    if min(len(before), len(after)) >= FEW:
+        (low, high), (other_low, other_high) = (np.percentile(t, SPREAD) for t in (before, after))
+        noise = bool(low <= other_high and other_low <= high)
+    return Change(what, float(np.median(before)), float(np.median(after)), noise)
+
+
+def _frame_effect(before: Baseline, now: Baseline) -> Effect:
+    times = [[stats.frame_total_ms for stats in item.timed] for item in (before, now)]
+    return Effect("frame", (_time_change("ms", *times),))
+
+
+def _pass_times(frames: Sequence[FrameStats], belongs: Callable[[str], bool]) -> list[float]:
+    return [sum(ms for name, ms in stats.passes.items() if belongs(name)) for stats in frames]
+
+
+def _ray_effect(ray_type: str, before: Baseline, now: Baseline) -> Effect:
+    """Counts where both were counted, else the rays alone; and the time of the traversal."""
+    changes = []
+    old, new = (item.counted or item.timed[-1] for item in (before, now))
+    for field, what in COUNTS.items():
+        values = [getattr(stats.rays[ray_type], field) for stats in (old, new)]
+        if None not in values and (values[0] != values[1] or field == "nodes"):
+            changes.append(Change(what, *values))
+    times = [
+        _pass_times(item.timed, lambda name: is_traversal_of(ray_type, name))
+        for item in (before, now)
+    ]
+    return Effect(ray_type, (*changes, _time_change("ms", *times)))
+
+
+def _pass_effects(before: Baseline, now: Baseline) -> list[Effect]:
+    """Passes that both frames have; those of only one have nothing to be compared with."""
+    shared = [name for name in now.timed[-1].passes if name in before.timed[-1].passes]
+    effects = []
+    for name in shared:
+        times = [_pass_times(item.timed, name.__eq__) for item in (before, now)]
+        effects.append(Effect(name, (_time_change("ms", *times),)))
+    return effects
