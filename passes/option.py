@@ -11,7 +11,7 @@ from passes.prepare import GROUPS
 
 KINDS = ("choice", "number", "flag", "bits")
 # What a change makes anew. view: nothing, the next frame has it. frame: pipelines or buffers of
-# the frame. build: the BVH. scene: nothing now; it says how what moves is kept up.
+# the frame. build: the BVH. scene: its meshes' grouping, and the BVH.
 SCOPES = ("view", "frame", "build", "scene")
 # The term of the frame's cost that an option claims to change: what a ray visits, what a visit
 # takes, how many rays there are, what a hit takes to shade or to test, what it takes to build.

@@ -93,7 +93,7 @@ OPTIONS: tuple[Option, ...] = (
     of_settings(
         "group",
         "group",
-        "build",
+        "scene",
         "nodes",
         choices=GROUPS,
         help="One BLAS for all that stands still, one an object, or one for everything.",
@@ -102,10 +102,10 @@ OPTIONS: tuple[Option, ...] = (
         "update",
         "update",
         "choice",
-        "scene",
+        "frame",
         "build and update",
         choices=UPDATES,
-        help="What moves, each frame: fit the boxes, build the tree anew, or what pays off.",
+        help="What deforms: fit its boxes anew each frame, build its tree anew, or decide by SAH.",
     ),
     of_frame(
         "gbuffer",
