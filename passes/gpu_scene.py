@@ -10,7 +10,7 @@ the BLASes in both where deforming ones may be built anew.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ import numpy as np
 from bvh.layout import BASE_ALIGN_BYTES, UNIT_BYTES
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
-from engine.gpu.errors import LimitError
+from engine.gpu.errors import LimitError, UserError
 from engine.scene.pose import moves
 from passes.alpha import pack_alpha
 from passes.deforming import deforming_blases
+from passes.hidden import hidden_objects, hide, mask_words, root_words
 from passes.moving import MovingScene
 from passes.prepare import PreparedScene
 from passes.rebuilding import Place, room_bytes
@@ -29,15 +30,26 @@ from passes.rebuilding import Place, room_bytes
 MATERIAL_LIMIT = 1 << 16  # a pixel's material has 16 bits, see passes/shaders/gbuffer.wgsl
 
 
+def _table_rows(prepared: PreparedScene) -> list[Any]:
+    """Objects, materials and textures as `[n, 4]` words."""
+    pack = prepared.pack
+    tables = (pack.objects, pack.materials, pack.texture_table)
+    return [np.ascontiguousarray(table).view(np.uint32).reshape(-1, 4) for table in tables]
+
+
+def pack_tables(prepared: PreparedScene) -> Any:
+    """[n, 4] words: all objects, then all materials, then all textures."""
+    return np.concatenate(_table_rows(prepared))
+
+
 def scene_arrays(prepared: PreparedScene) -> tuple[dict[str, Any], tuple[int, int, int]]:
     """What the buffers hold, and where each table begins: material_base, texture_base (vec4s) and
     vertex_base (words)."""
     pack = prepared.pack
-    tables = (pack.objects, pack.materials, pack.texture_table)
-    rows = [np.ascontiguousarray(table).view(np.uint32).reshape(-1, 4) for table in tables]
+    rows = _table_rows(prepared)
     arrays = {
         "bvh": prepared.bvh.words,
-        "tables": np.concatenate(rows),
+        "tables": pack_tables(prepared),
         "geometry": np.concatenate(
             [pack.indices, np.ascontiguousarray(pack.vertices).view(np.uint32)]
         ),
@@ -53,7 +65,8 @@ class GpuScene:
 
     def __init__(self, device: Device, prepared: PreparedScene) -> None:
         self.device = device
-        self.prepared = prepared
+        self.prepared = self._whole = prepared
+        self.hidden: frozenset[int] = frozenset()  # TLAS instances
         if len(prepared.pack.materials) > MATERIAL_LIMIT:
             raise LimitError(
                 f"{prepared.scene.name} has {len(prepared.pack.materials):,} materials, the "
@@ -112,3 +125,27 @@ class GpuScene:
                 found[name] = words[: max(array.size, len(words) if name == "bvh" else 0)]
                 found[name] = found[name].reshape(-1, *array.shape[1:])
         return found
+
+    def set_hidden(self, instances: Collection[int]) -> None:
+        """Takes these TLAS instances out, and puts all others back, from the next frame on (see
+        `passes.hidden`); `prepared` and `arrays` follow. UserError for one that there is not, or
+        that cannot be hidden."""
+        hidden = frozenset(instances)
+        changed = hidden ^ self.hidden
+        if not changed:
+            return
+        whole, shown = self._whole, hide(self._whole, hidden)
+        masks, roots = mask_words(whole.bvh, changed), root_words(whole.bvh, changed)
+        if len(roots) and self.moving and self.moving.deforms:
+            name = whole.bvh.instances[0].name
+            raise UserError(f"'{name}' deforms and is the only instance: it cannot be hidden")
+        words, objects = shown.bvh.words, shown.pack.objects
+        for place in (*masks, *roots):
+            self.device.write(self.buffers["bvh"], words[place : place + 1], 4 * int(place))
+        for index in hidden_objects(whole.bvh, changed):
+            row = objects[index : index + 1]
+            self.device.write(self.buffers["tables"], row, objects.itemsize * int(index))
+        self.hidden, self.prepared = hidden, shown
+        self.arrays = {**self.arrays, "bvh": words, "tables": pack_tables(shown)}
+        if self.moving:
+            self.moving.follow(shown, self.arrays)

@@ -93,6 +93,15 @@ class MovingScene:
                 self.policy.add(tree.name, "deforming").built(0, sah)
         return self._stages
 
+    def follow(self, prepared: PreparedScene, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """The same scene with other instances hidden (`passes.hidden`); the next frame poses it
+        anew."""
+        self.prepared, self._arrays = prepared, arrays
+        self._objects = prepared.pack.objects.copy()
+        if self._stages is not None:
+            self._stages.place_instances(prepared.bvh.instances)
+            self._held = None
+
     # -- the pose of a frame -------------------------------------------------------------------
 
     def begin(self, clip: str | None, time: float, *, loop: bool, update: str, again: bool) -> None:
@@ -137,7 +146,9 @@ class MovingScene:
         for row in range(3):
             stages.records[f"row_{row}"][rigid.instances] = transforms[:, row]
         moved = self._objects[rigid.objects]
+        hidden = ~self.prepared.pack.objects["object_to_world"][rigid.objects].any(axis=(1, 2))
         place_objects(moved, transforms[rigid.whole])
+        moved["object_to_world"][hidden] = 0
         self._objects[rigid.objects] = moved
         instances = stages.tlas.resources["instances"]
         _write_span(self.device, instances, stages.records, rigid.instances)

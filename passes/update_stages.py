@@ -2,7 +2,7 @@
 TLAS, over the scene's buffers. What each does in a frame is said before (`passes.moving`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from bvh.gpu.tlas import GpuTlas
 from bvh.gpu.tlas_records import BLAS_RECORD, pack_instance_records, scene_blas_records
 from bvh.layout import UNIT_BYTES
+from bvh.tlas import BvhInstance
 from engine.gpu.device import Device
 from engine.gpu.readback_ring import ReadbackRing
 from engine.gpu.stage import submit_pass
@@ -37,8 +38,7 @@ class UpdateStages:
         self.table = device.upload("blases", blases)
         instances = prepared.bvh.instances
         self.tlas = GpuTlas(device, len(instances), self.table, len(blases))
-        self.records = pack_instance_records(instances)
-        device.write(self.tlas.resources["instances"], self.records)
+        self.place_instances(instances)
         self.objects: DeformingObjects | None = None
         self.trees: list[DeformingTree] = []
         deforming = deforming_blases(prepared)
@@ -75,6 +75,11 @@ class UpdateStages:
                 alike,
             )
             self.trees.append(tree)
+
+    def place_instances(self, instances: Sequence[BvhInstance]) -> None:
+        """What the next TLAS is built over."""
+        self.records = pack_instance_records(instances)
+        self.device.write(self.tlas.resources["instances"], self.records)
 
     @property
     def waiting(self) -> bool:
