@@ -167,11 +167,13 @@ class StepRecorder:
         self.steps.append(Step("leave"))
 
 
-def oracle_steps(words: U32, ray: Rays, **options: Any) -> tuple[list[Step], Trace]:
-    """The steps of one ray ([1] of RAY) through the oracle, in the order of the GPU kernel, and
+def oracle_steps(
+    words: U32, ray: Rays, *, kernel_order: bool = True, **options: Any
+) -> tuple[list[Step], Trace]:
+    """The steps of one ray ([1] of RAY) through the oracle, in the order of the fast kernel, and
     its result. `options` are those of `bvh.oracle.trace`."""
     recorder = StepRecorder(words)
-    result = trace(words, ray, kernel_order=True, log=recorder, workers=1, **options)
+    result = trace(words, ray, kernel_order=kernel_order, log=recorder, workers=1, **options)
     recorder.steps.append(end_step(result.t[0], bool(result.overflows[0]), bool(result.invalid[0])))
     return recorder.steps, result
 

@@ -217,6 +217,8 @@ def trace_steps(ray: PixelRay) -> tuple[list[Step], Trace]:
     return oracle_steps(
         ray.traced.bvh.words,
         ray.ray.reshape(1),
+        # The instruction sorts all four children.
+        kernel_order=not ray.contract,
         any_hit=bool(constants["ANY_HIT"]),
         sort=bool(constants["SORT"]),
         mask=int(constants["RAY_MASK"]),
