@@ -8,6 +8,7 @@ needs no read-back; what a legend says about it arrives later through a ring, wi
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.gpu.device import Device
 from engine.gpu.readback_ring import ReadbackRing
@@ -71,8 +72,9 @@ class DisplayPass:
 
         `value_range` is what the palette (of depth: white to black, metres) spans, None: found in
         this picture. With a `baseline` (of `keep`) it shows the difference from that in the
-        palette for differences. `cursor` is the pixel that `value` is to tell of. ValueError for
-        an output that the frame has not, another size, or a baseline of another."""
+        palette for differences, as far to both sides of 0 as the range's farther end. `cursor` is
+        the pixel that `value` is to tell of. ValueError for an output that the frame has not,
+        another size, or a baseline of another."""
         found = self._find(frame, output)
         self._check_baseline(frame, found, baseline)
         self._receive()
@@ -150,6 +152,18 @@ class DisplayPass:
         words = self.device.read(self._probe.buffer, np.uint32, count=PROBE_BYTES // 4)
         return describe_value(frame, found, words, baseline is not None)
 
+    def read_picture(self) -> NDArray[np.uint8]:
+        """[height, width, 3] sRGB as shown. Waits for the GPU: for exports."""
+        data = self.device.wgpu.queue.read_texture(
+            {"texture": self.texture, "mip_level": 0, "origin": (0, 0, 0)},
+            {"offset": 0, "bytes_per_row": 4 * self.width, "rows_per_image": self.height},
+            (self.width, self.height, 1),
+        )
+        self.device.forced_waits += 1
+        self.device.readback_bytes += 4 * self.width * self.height
+        pixels = np.frombuffer(data, np.uint8).reshape(self.height, self.width, 4)
+        return pixels[..., :3].copy()
+
     def _find(self, frame: HybridFrame, name: str) -> Output:
         data = frame.data
         if (data.width, data.height) != (self.width, self.height):
@@ -186,7 +200,11 @@ class DisplayPass:
             record["field"] = SURFACE_FIELDS.index(output.name)
         record["difference"] = baseline is not None
         record["automatic"] = value_range is None
-        record["low"], record["high"] = value_range or UNIT_RANGE
+        low, high = value_range or UNIT_RANGE
+        if baseline is not None:
+            high = max(abs(low), abs(high))
+            low = -high
+        record["low"], record["high"] = low, high
         self.device.write(self._uniforms, record)
 
     def _write_palette(self, name: str) -> None:

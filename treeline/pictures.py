@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from passes.palettes import palette_colours
+from passes.outputs import Output
+from passes.palettes import DIVERGING, NO_RAY, palette_colours
 from passes.slot_counts import COUNT_LABELS
+from passes.twins.display_surface import id_colors
+from passes.twins.tone_map import linear_to_srgb
 
 U8 = NDArray[np.uint8]
 F32 = NDArray[np.float32]
@@ -60,18 +63,79 @@ def colour(heat: HeatMap) -> U8:
     return palette(heat.palette_name)[heat.indices]
 
 
-def with_legend(heat: HeatMap, label: str) -> U8:
-    """The heat map with a strip below it: the palette, its ends and what is counted."""
-    height, width = heat.indices.shape
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """What a heat map says below itself: the palette from `low` to `high` with the values' unit.
+    `maximum` None: not told. `signed`: a difference, its values with their sign. `no_ray`: pixels
+    that sent no ray have a colour of their own."""
+
+    label: str
+    low: float
+    high: float
+    unit: str = ""
+    palette_name: str = "viridis"
+    maximum: float | None = None
+    signed: bool = False
+    no_ray: bool = False
+
+    def value(self, number: float) -> str:
+        """Whole numbers whole, others to three digits."""
+        whole = f"{number:{'+' * self.signed},.0f}" if float(number).is_integer() else ""
+        return whole or f"{number:{'+' * self.signed},.3g}"
+
+
+def output_legend(
+    output: Output,
+    value_range: tuple[float, float],
+    palette_name: str,
+    maximum: float | None = None,
+    *,
+    difference: bool = False,
+) -> Legend:
+    """Of a heat map as passes.display shows it with these arguments."""
+    label = f"{output.label}, {output.ray_type} rays of a pixel"
+    if difference:
+        label, palette_name = f"difference in {label}", DIVERGING
+    return Legend(label, *value_range, output.unit, palette_name, maximum, difference, True)
+
+
+def add_legend(pixels: U8, legend: Legend) -> U8:
+    """A strip of LEGEND_HEIGHT below a picture [h, w, 3]: the palette between its ends, the colour
+    of pixels that sent no ray, and what is counted, in letters that fit the width or not at all."""
+    height, width = pixels.shape[:2]
     image = Image.new("RGB", (width, height + LEGEND_HEIGHT), (16, 16, 20))
-    image.paste(Image.fromarray(colour(heat)), (0, 0))
-    strip_width = max(1, min(width - 16, 256))
-    ramp = palette(heat.palette_name)[np.linspace(0, 255, strip_width).astype(np.uint8)]
-    image.paste(Image.fromarray(np.tile(ramp[None], (12, 1, 1))), (8, height + 6))
+    image.paste(Image.fromarray(np.ascontiguousarray(pixels)), (0, 0))
     draw = ImageDraw.Draw(image)
-    text = f"{label}: {heat.low:.0f} to {heat.high:.0f} (most {heat.maximum:.0f})"
-    draw.text((8, height + 22), text, fill=(230, 230, 235), font=ImageFont.load_default(14))
+
+    def text(x: int, y: int, words: str, room: int) -> int:
+        """Draws it in the largest letters that fit `room`; gives its width."""
+        for size in range(13, 6, -1):
+            font = ImageFont.load_default(size)
+            if draw.textlength(words, font=font) <= room:
+                draw.text((x, y), words, fill=(230, 230, 235), font=font)
+                return int(draw.textlength(words, font=font))
+        return 0
+
+    inner = max(1, width - 16)
+    top = height + 6
+    x = 8 + text(8, top - 2, legend.value(legend.low), inner // 5) + 6
+    strip = max(1, min(2 * inner // 5, 256))
+    ramp = palette(legend.palette_name)[np.linspace(0, 255, strip).astype(np.uint8)]
+    image.paste(Image.fromarray(np.tile(ramp[None], (12, 1, 1))), (x, top))
+    x += strip + 6
+    x += text(x, top - 2, f"{legend.value(legend.high)} {legend.unit}", 3 * inner // 10) + 14
+    if legend.no_ray and x + 60 < width:
+        draw.rectangle((x, top, x + 11, top + 11), fill=NO_RAY, outline=(90, 90, 96))
+        text(x + 17, top - 2, "no ray", inner // 5)
+    most = "" if legend.maximum is None else f" (most {legend.maximum:,.0f})"
+    text(8, top + 17, legend.label + most, inner)
     return np.asarray(image)
+
+
+def with_legend(heat: HeatMap, label: str, unit: str = "") -> U8:
+    """The heat map with its legend below."""
+    legend = Legend(label, heat.low, heat.high, unit, heat.palette_name, heat.maximum)
+    return add_legend(colour(heat), legend)
 
 
 def save_png(path: Path, pixels: U8) -> None:
@@ -107,13 +171,13 @@ def view_aov(name: str, values: NDArray[np.generic]) -> U8:
     """
     count, _, ray_type = name.partition("/")
     if ray_type:
-        return with_legend(
-            heat_map(values), f"{COUNT_LABELS[count][0]}, {ray_type} rays of a pixel"
-        )
+        label, unit = COUNT_LABELS[count]
+        return with_legend(heat_map(values), f"{label}, {ray_type} rays of a pixel", unit)
     if name == "normal":
         return _to_bytes(np.asarray(values, np.float64)[..., :3] * 0.5 + 0.5)
     if name == "base_color":
-        return _to_bytes(np.asarray(values, np.float64)[..., :3] ** (1 / 2.2))
+        linear = np.asarray(values, np.float32)[..., :3]
+        return _to_bytes(linear_to_srgb(linear).astype(np.float64))
     if name in ("material", "object"):
         return _id_colours(np.asarray(values, np.int64))
     grey = np.asarray(values, np.float64)
@@ -138,10 +202,7 @@ def _nearness(depth: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _id_colours(ids: NDArray[np.int64]) -> U8:
-    """Well-spread colours: the golden ratio walks round the hues, with two brightnesses."""
-    hue = (ids * 0.6180339887498949) % 1.0 * 6.0
-    offsets = np.array([5.0, 3.0, 1.0])
-    k = (hue[..., None] + offsets) % 6.0
-    value = np.where(ids % 2 == 0, 0.95, 0.65)[..., None]
-    rgb = value * (1.0 - 0.7 * np.clip(np.minimum(k, 4.0 - k), 0.0, 1.0))
-    return np.where((ids >= 0)[..., None], _to_bytes(rgb), 0).astype(np.uint8)
+    """As the display pass shows ids; black on a miss."""
+    colours = id_colors(np.maximum(ids, 0).astype(np.uint32).ravel()).reshape(*ids.shape, 3)
+    colours *= (ids >= 0)[..., None]
+    return _to_bytes(colours.astype(np.float64))

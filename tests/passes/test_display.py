@@ -48,16 +48,6 @@ def display(device: Any) -> DisplayPass:
     return DisplayPass(device, *SIZE)
 
 
-def shown(display: DisplayPass) -> Any:
-    """[height, width, 4]"""
-    data = display.device.wgpu.queue.read_texture(
-        {"texture": display.texture, "mip_level": 0, "origin": (0, 0, 0)},
-        {"offset": 0, "bytes_per_row": 4 * display.width, "rows_per_image": display.height},
-        (display.width, display.height, 1),
-    )
-    return np.frombuffer(data, np.uint8).reshape(display.height, display.width, 4)
-
-
 def by_twins(
     frame: HybridFrame,
     output: Any,
@@ -92,7 +82,8 @@ def by_twins(
         run(f"display_range_{'depth' if depth else 'counts'}", arrays)
         run("display_range_resolve", arrays, depth=depth)
     run(output.shader.rpartition("/")[2].removesuffix(".wgsl"), arrays)
-    return arrays["shown"], arrays["display_range"]
+    assert (arrays["shown"][..., 3] == 255).all()
+    return arrays["shown"][..., :3], arrays["display_range"]
 
 
 def run(stage: str, arrays: dict[str, Any], **settings: Any) -> None:
@@ -108,8 +99,8 @@ OUTPUTS = frame_outputs(FrameOptions(*SIZE, count=True))
 def test_a_stage_equals_its_twin(display: DisplayPass, frame: HybridFrame, output: Any) -> None:
     display.show(frame, output.name, "plasma")
     expected, expected_range = by_twins(frame, output, "plasma")
-    found = shown(display)
-    assert len(np.unique(found.reshape(-1, 4), axis=0)) > 2
+    found = display.read_picture()
+    assert len(np.unique(found.reshape(-1, 3), axis=0)) > 2
     apart = np.abs(found.astype(int) - expected)
     if output.name in ("base_color", "reflection", "shadow"):
         assert apart.max() <= 1 and (apart > 0).mean() < PACKED_APART
@@ -125,15 +116,15 @@ def test_a_given_range_clamps(display: DisplayPass, frame: HybridFrame, output: 
     found = next(o for o in OUTPUTS if o.name == output)
     display.show(frame, output, "temperature", (3.0, 9.0))
     expected, _ = by_twins(frame, found, "temperature", (3.0, 9.0))
-    np.testing.assert_array_equal(shown(display), expected)
+    np.testing.assert_array_equal(display.read_picture(), expected)
     values = frame.aov(output)
     if output == "depth":
-        greys = shown(display)[..., 0]
+        greys = display.read_picture()[..., 0]
         assert (greys[values < 3.0] == 255).all() and (greys[values > 9.0] <= 26).all()
         return
     sent = frame.aov("nodes/shadow") > 0
     palette = palette_colours("temperature")
-    picture = shown(display)[..., :3]
+    picture = display.read_picture()
     assert (picture[sent & (values <= 3)] == palette[0]).all()
     assert (picture[sent & (values >= 9)] == palette[255]).all()
     assert (picture[sent & (values == 6)] == palette[128]).all()
@@ -149,21 +140,25 @@ def test_a_difference_is_centred_on_zero(
     display.show(frame, name, baseline=kept)
     baseline = display.device.read(kept, np.uint32)
     expected, expected_range = by_twins(frame, output, DIVERGING, baseline=baseline)
-    picture = shown(display)
+    picture = display.read_picture()
     np.testing.assert_array_equal(picture, expected)
     assert expected_range["low"] == -expected_range["high"] < 0
     ray_name = name.partition("/")[2]
     difference = frame.aov(name).astype(int) - other.aov(name)
     same = (difference == 0) & (frame.aov(f"nodes/{ray_name}") > 0)
     palette = palette_colours(DIVERGING).astype(int)
-    assert (picture[same][:, :3] == palette[128]).all() and same.any()
+    assert (picture[same] == palette[128]).all() and same.any()
     more, less = picture[difference > 0].astype(int), picture[difference < 0].astype(int)
     assert (more[:, 0] > more[:, 2]).all() and (less[:, 2] > less[:, 0]).all()
     assert len(more) and len(less)
+    # A range that the user gives is made as far to both sides.
+    display.show(frame, name, value_range=(0.0, 4.0), baseline=kept)
+    expected, _ = by_twins(frame, output, DIVERGING, (-4.0, 4.0), baseline)
+    np.testing.assert_array_equal(display.read_picture(), expected)
     # Against itself a frame differs nowhere.
     display.show(frame, name, baseline=display.keep(frame, name))
     sent = frame.aov(f"nodes/{ray_name}") > 0
-    assert (shown(display)[sent][:, :3] == palette[128]).all()
+    assert (display.read_picture()[sent] == palette[128]).all()
 
 
 def test_bins_hold_what_they_say() -> None:
@@ -258,11 +253,11 @@ def test_a_frame_of_nothing(device: Any, draw: Any, kit: Any) -> None:
     for output in frame.outputs():
         display.show(frame, output.name)
         expected, expected_range = by_twins(frame, output)
-        np.testing.assert_array_equal(shown(display), expected)
+        np.testing.assert_array_equal(display.read_picture(), expected)
         found = device.read(display._range, DISPLAY_RANGE.dtype, count=1)[0]
         assert found == expected_range and found["high"] == (output.kind == "count")
     assert display.read_value(frame, "depth", 0, 0) == "nothing"
-    assert (shown(display)[..., :3] == NO_RAY).all()
+    assert (display.read_picture() == NO_RAY).all()
 
 
 def test_outputs_follow_from_the_frame(frame: HybridFrame, monkeypatch: Any) -> None:

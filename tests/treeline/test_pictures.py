@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from passes.frame_options import FrameOptions
+from passes.outputs import frame_outputs
+from passes.palettes import NO_RAY
 from treeline.pictures import (
     LEGEND_HEIGHT,
+    Legend,
+    add_legend,
     colour,
     heat_map,
     heat_map_uri,
+    output_legend,
     palette,
     picture_uri,
     save_png,
@@ -54,6 +60,35 @@ def test_a_legend_is_added_below(shape: tuple[int, int]) -> None:
     picture = with_legend(heat, "nodes")
     assert picture.shape == (shape[0] + LEGEND_HEIGHT, shape[1], 3)
     assert np.array_equal(picture[: shape[0]], colour(heat))
+
+
+@pytest.mark.parametrize("width", [48, 320, 960])
+def test_a_legend_fits_its_width(width: int) -> None:
+    """Its last columns stay empty, however long the words: nothing is cut off."""
+    label = "triangle tests, reflection rays of a pixel"
+    legend = Legend(label, 0, 1_234_567, "tests", maximum=2e7, no_ray=True)
+    strip = add_legend(np.zeros((20, width, 3), np.uint8), legend)[20:]
+    drawn = (strip != strip[-1, -1]).any(-1)
+    assert not drawn[:, -2:].any()
+    # Only where there is no room for the words are they left out.
+    assert drawn[22:].any() == (width > 48)
+    for colour_of_end in palette("viridis")[[0, 255]]:
+        assert (strip[10] == colour_of_end).all(-1).any()
+    assert (strip == NO_RAY).all(-1).any() == (width > 48)
+
+
+def test_legends_tell_values_with_sign_and_unit() -> None:
+    output = next(o for o in frame_outputs(FrameOptions(8, 8, count=True)) if o.kind == "count")
+    plain = output_legend(output, (0.0, 77.0), "plasma", 96.0)
+    assert (plain.label, plain.unit, plain.palette_name) == (
+        "nodes, reflection rays of a pixel",
+        "nodes",
+        "plasma",
+    )
+    assert [plain.value(v) for v in (0.0, 77.0, 12345.0, 0.25)] == ["0", "77", "12,345", "0.25"]
+    signed = output_legend(output, (-53.0, 53.0), "plasma", difference=True)
+    assert signed.palette_name == "difference" and signed.label.startswith("difference in nodes")
+    assert [signed.value(v) for v in (-53.0, 53.0)] == ["-53", "+53"]
 
 
 def decode(uri: str) -> np.ndarray:
