@@ -128,6 +128,8 @@ class InterfaceBackend(ImguiWgpuBackend):
     def render(self, draw_data: Any, render_pass: Any, size: tuple[int, int]) -> None:
         """Encodes `draw_data` into a render pass whose target has `size` pixels."""
         self.draws = 0
+        if draw_data is None:  # nothing was built yet
+            return
         for texture in draw_data.textures or ():
             if texture.status != imgui.ImTextureStatus.ok:
                 self._update_texture(texture)

@@ -243,8 +243,24 @@ class Window:
         imgui.new_frame()
         try:
             draw()
-        finally:
-            imgui.render()
+        except Exception:
+            self._abandon_frame()
+            raise
+        imgui.render()
+
+    def _abandon_frame(self) -> None:
+        """After an error inside of `draw`: ends whatever it had begun, so that the next frame can
+        show what went wrong."""
+        io = self._io
+        io.config_error_recovery_enable_assert = False
+        io.config_error_recovery_enable_debug_log = False
+        imgui.render()
+        io.config_error_recovery_enable_assert = True
+        io.config_error_recovery_enable_debug_log = True
+        # A plot that was begun cannot be told from outside; a new context has none.
+        implot.destroy_context(self._implot)
+        self._implot = implot.create_context()
+        theme.apply(self._ui_scale)
 
     def _encode(self, target: Any) -> Any:
         encoder = self.device.wgpu.create_command_encoder(label="interface")

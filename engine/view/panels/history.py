@@ -67,7 +67,7 @@ def _draw_plot(
     for index, key in enumerate(names):
         spec = implot.Spec()
         spec.fill_color = imgui.ImVec4(*theme.opaque(series_colour(key)))
-        spec.fill_alpha = 0.85
+        spec.fill_alpha = 1.0
         implot.plot_shaded(key, xs, stack[index].copy(), stack[index + 1].copy(), spec)
     for label, value in budgets.items():
         spec = implot.Spec()

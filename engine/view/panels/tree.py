@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from imgui_bundle import imgui
 
-from engine.view.marks import mark
+from engine.view.marks import mark, mark_region
 
 Key = Hashable
 LABEL_SHARE = 0.55  # the label column's first width, as a share of the tree's
@@ -233,8 +233,16 @@ class LazyTree:
                 if row == self._row:
                     flags |= flag.selected
                 imgui.set_next_item_open(self._open[row])
+                place = imgui.get_cursor_screen_pos()
                 imgui.tree_node_ex(f"{label}###{row}", flags)
                 mark(f"{self.name}.row.{row}")
+                if inner:
+                    side = imgui.get_font_size()
+                    mark_region(
+                        f"{self.name}.arrow.{row}",
+                        place,
+                        imgui.ImVec2(place.x + side, place.y + side),
+                    )
                 if inner and imgui.is_item_toggled_open():
                     toggled = row
                 elif imgui.is_item_clicked():
