@@ -18,6 +18,7 @@ from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
 from passes.gpu_scene import GpuScene
+from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
@@ -72,7 +73,13 @@ class FrameData:
                 self.resources[ray.slot_counts] = device.buffer(
                     ray.slot_counts, buffer_bytes(slots)
                 )
-                self.cleared |= {f"{ray.name}_counters": None, ray.slot_counts: None}
+                histogram = f"{ray.name}_node_histogram"
+                self.resources[histogram] = device.buffer(histogram, 4 * BINS)
+                self.cleared |= {
+                    f"{ray.name}_counters": None,
+                    ray.slot_counts: None,
+                    histogram: None,
+                }
             self.cleared[ray.queue] = QUEUE_HEADER.size
 
     def _check_limits(self) -> None:

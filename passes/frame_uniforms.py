@@ -42,6 +42,11 @@ FRAME_UNIFORMS = Struct(
     Field("texture_base", "u32"),
     Field("vertex_base", "u32"),  # of `geometry`, in words
     Field("zero", "u32"),  # see bvh/shaders/ray_triangle.wgsl
+    # Where a pass that runs in parts goes on; 0 in a pass that does not (engine/frame/parts.py).
+    Field("first_tile_row", "u32"),
+    Field("first_group", "u32"),  # of a queue
+    Field("split_object", "u32"),  # whose draw begins at triangle `split_triangle`
+    Field("split_triangle", "u32"),
 )
 
 

@@ -5,15 +5,57 @@ passes/shaders/resolve.wgsl turns it into barycentrics, normals, materials and d
 culled: rays see both sides too.
 """
 
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
-from engine.frame.render_pass import Pass, Resources
+from engine.frame.render_pass import Parts, Pass, Resources
 from engine.gpu.shader import compose
 from engine.gpu.stage import BindGroups, read_bindings
+from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.gpu_scene import GpuScene
 
 IDS_FORMAT = "rg32uint"
+ENTRIES = ("opaque_main", "alpha_main")  # drawn in this order
 NOTHING = 0xFFFFFFFF  # `object` of a pixel that sees no triangle
+
+
+class DrawList:
+    """Every object of a scene that has triangles, in the order in which they are drawn: opaque
+    ones first. `triangles` counts them all."""
+
+    def __init__(self, scene: GpuScene) -> None:
+        objects = scene.prepared.pack.objects
+        opaque = [scene.prepared.scene.materials[int(o["material"])].opaque for o in objects]
+        self.firsts = objects["first_triangle"].tolist()
+        self.sizes = objects["triangle_count"].tolist()
+        # Entry point and object of each draw.
+        self.draws = [
+            (entry, index)
+            for entry in ENTRIES
+            for index, size in enumerate(self.sizes)
+            if size and opaque[index] == (entry == "opaque_main")
+        ]
+        self.ends = list(accumulate(self.sizes[index] for _, index in self.draws))
+        self.triangles = self.ends[-1] if self.draws else 0
+
+    def split(self, first: int) -> tuple[int, int]:
+        """The object that triangle `first` of the list belongs to, and its number there."""
+        at = bisect_right(self.ends, first)
+        index = self.draws[at][1]
+        return index, first - (self.ends[at] - self.sizes[index])
+
+    def within(self, first: int, count: int) -> Iterator[tuple[str, int, int, int]]:
+        """Draws of `count` triangles from `first` on: entry point, object, first triangle of the
+        index buffer, triangles."""
+        at = bisect_right(self.ends, first)
+        while count > 0:
+            entry, index = self.draws[at]
+            skipped = first - (self.ends[at] - self.sizes[index])
+            drawn = min(count, self.sizes[index] - skipped)
+            yield entry, index, self.firsts[index] + skipped, drawn
+            first, count, at = first + drawn, count - drawn, at + 1
 
 
 def raster_pass(scene: GpuScene) -> Pass:
@@ -41,28 +83,27 @@ def raster_pass(scene: GpuScene) -> Pass:
                 "fragment": {"entry_point": entry, "targets": [{"format": IDS_FORMAT}]},
             },
         )
-        for entry in ("opaque_main", "alpha_main")
+        for entry in ENTRIES
     }
+    draws = DrawList(scene)
     bundles: dict[int, Any] = {}
 
     def record(resources: Resources) -> Any:
         encoder = device.wgpu.create_render_bundle_encoder(
             label="gbuffer", color_formats=[IDS_FORMAT], depth_stencil_format="depth32float"
         )
-        group = bind_groups.get(resources)
-        encoder.set_index_buffer(resources["geometry"], "uint32")
-        objects = scene.prepared.pack.objects
-        opaque = [scene.prepared.scene.materials[int(o["material"])].opaque for o in objects]
-        for entry in ("opaque_main", "alpha_main"):
-            wanted = [i for i, x in enumerate(opaque) if x == (entry == "opaque_main")]
-            encoder.set_pipeline(pipelines[entry].native)
-            encoder.set_bind_group(0, group)
-            for index in wanted:
-                count = int(objects["triangle_count"][index])
-                if count:
-                    first = 3 * int(objects["first_triangle"][index])
-                    encoder.draw_indexed(3 * count, 1, first, 0, index)
+        draw(encoder, resources, 0, draws.triangles)
         return encoder.finish()
+
+    def draw(encoder: Any, resources: Resources, first: int, count: int) -> None:
+        encoder.set_index_buffer(resources["geometry"], "uint32")
+        bound = None
+        for entry, item, index, size in draws.within(first, count):
+            if entry != bound:
+                encoder.set_pipeline(pipelines[entry].native)
+                encoder.set_bind_group(0, bind_groups.get(resources))
+                bound = entry
+            encoder.draw_indexed(3 * size, 1, 3 * index, 0, item)
 
     def encode(encoder: Any, resources: Resources) -> None:
         # The same buffers each frame: the draws are recorded once.
@@ -90,4 +131,11 @@ def raster_pass(scene: GpuScene) -> Pass:
         }
 
     reads = tuple(b.name for b in bindings)
-    return Pass("gbuffer/raster", reads, ("ids", "raster_depth"), encode, attachments)
+    parts = Parts(
+        # Without a triangle the attachments are still cleared.
+        units=lambda _: max(1, draws.triangles),
+        encode=draw,
+        words=draws.split,
+        at=("frame", FRAME_UNIFORMS.offsets["split_object"]),
+    )
+    return Pass("gbuffer/raster", reads, ("ids", "raster_depth"), encode, attachments, parts)

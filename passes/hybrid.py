@@ -5,7 +5,7 @@ as one submission; before it, where the scene moves, its update (`passes.moving`
 owns the frame's buffers and reads its statistics back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,14 +21,15 @@ from passes.aov import read_aov
 from passes.frame_data import FrameData
 from passes.frame_options import FULL_MASK, GBUFFERS, FrameOptions
 from passes.frame_stats import FrameStats
-from passes.frame_uniforms import FrameInputs, frame_inputs
+from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, frame_inputs
+from passes.frames_in_flight import FramesInFlight
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
-from passes.read_back import collect_stats
+from passes.read_back import Traffic, collect_stats
 from passes.twins.frame import cpu_passes, run_cpu
 
 
@@ -43,8 +44,11 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
         twin = twins.get(name)
         return Stage(device, name, f"{shaders}{file}.wgsl", twin=twin, **settings)
 
+    def first_unit(field: str) -> tuple[str, int]:
+        return "frame", FRAME_UNIFORMS.offsets[field]
+
     def tile_pass(name: str, item: Stage, **bind: str) -> Pass:
-        return stage_pass(name, item, tiles, bind=bind)
+        return stage_pass(name, item, tiles, bind=bind, first_unit=first_unit("first_tile_row"))
 
     def arguments_pass(ray: RayType, user: str) -> Pass:
         return stage_pass(
@@ -66,6 +70,7 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
             # Only bytes that were built in this process reach a frame.
             stage(name, file, slots=slots, constants=constants, trusted=True),
             arguments=f"{ray.name}_arguments",
+            first_unit=first_unit("first_group"),
             bind={
                 "queue": ray.queue,
                 "results": ray.results,
@@ -105,6 +110,7 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
             "shade/reflection",
             stage("shade/reflection", "shade", constants={"COUNT": options.count}),
             arguments="reflection_arguments",
+            first_unit=first_unit("first_group"),
             bind={"push_queue": SHADOW.queue},
         ),
         arguments_pass(SHADOW, "shadow"),
@@ -165,16 +171,17 @@ class HybridFrame:
         self.compile_ms = device.composer.compile_ms - compiled
         self.inputs = frame_inputs(self.scene.prepared.scene, options)
         self._overfull: FrameStats | None = None
-        self._frame = self._make_frame()
+        self._make_frame()
 
-    def _make_frame(self) -> Frame:
-        return Frame(
+    def _make_frame(self) -> None:
+        self._frame = Frame(
             self.device,
             self.passes,
             self.data.resources,
             given=self.data.given,
             cleared=self.data.cleared,
         )
+        self._in_flight = FramesInFlight(self.data, self._frame)
 
     def run(
         self,
@@ -189,34 +196,92 @@ class HybridFrame:
         One whose queues overflowed comes back invalid, and the next one has larger queues.
         """
         stats = self._run_once(frame_index, sample_count, inputs)
-        while stats.stack_overflow and self.options.stack < STACK_SIZES[-1]:
-            if sample_count > 1:
-                break  # the bad sample is in the mean already: report it
-            self.options = replace(
-                self.options, stack=STACK_SIZES[STACK_SIZES.index(self.options.stack) + 1]
-            )
-            self.passes = hybrid_passes(self.device, self.scene, self.options)
-            self._frame = self._make_frame()
+        # A bad sample that is in a mean already is only reported.
+        while sample_count == 1 and self._can_grow_stack(stats):
             stats = self._run_once(frame_index, sample_count, inputs)
         return stats
 
-    def _run_once(
-        self, frame_index: int, sample_count: int, inputs: FrameInputs | None
-    ) -> FrameStats:
-        device = self.device
+    def submit(
+        self,
+        frame_index: int = 0,
+        sample_count: int = 1,
+        inputs: FrameInputs | None = None,
+    ) -> bool:
+        """As `run`, without waiting: `poll` has the statistics some frames later. False, and
+        nothing is drawn, while three frames are on their way.
+
+        What overflowed makes a frame invalid; the first one submitted after `poll` said so has
+        more room. On CPU drivers, whose passes are timed by waiting, pass times are NaN."""
+        if self._in_flight.full:
+            return False
+        before = self._begin(frame_index, sample_count, inputs)
+        self._in_flight.submit(before)
+        return True
+
+    def poll(self) -> FrameStats | None:
+        """Statistics of the newest submitted frame that is done, once; never waits."""
+        stats = self._in_flight.poll()
+        return None if stats is None else self._note(stats)
+
+    def steps(
+        self,
+        frame_index: int = 0,
+        sample_count: int = 1,
+        inputs: FrameInputs | None = None,
+        budget_ms: float = 30.0,
+    ) -> Iterator[FrameStats | None]:
+        """As `submit`, for CPU drivers: each step draws and waits for about `budget_ms`, and yields
+        None, the last one the statistics. It may be left at any step; the picture changes in the
+        last."""
+        before = self._begin(frame_index, sample_count, inputs)
+        frame = self._frame
+        steps = frame.steps(budget_ms)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                times = ended.value
+                break
+            yield None
+        yield self._collect(times, before)
+
+    def _begin(self, frame_index: int, sample_count: int, inputs: FrameInputs | None) -> Traffic:
+        """Makes the room that the last frame lacked and writes the uniforms; the traffic so far."""
         if self._overfull is not None:
             # Not before: the records of a frame stay readable until the next one.
+            if self._overfull.stack_overflow:
+                stack = STACK_SIZES[STACK_SIZES.index(self.options.stack) + 1]
+                self.options = replace(self.options, stack=stack)
+                self.passes = hybrid_passes(self.device, self.scene, self.options)
             self.data.grow_queues(self._overfull)
-            self._frame = self._make_frame()
-        before = (device.upload_bytes, device.readback_bytes, device.forced_waits)
+            self._make_frame()
+            self._overfull = None
+        before = Traffic.so_far(self.device)
         self.inputs = replace(
             inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
         )
         self.data.write_inputs(self.inputs)
-        times: FrameTimes = self._frame.run()
-        stats = collect_stats(self.data, times, before)
-        self._overfull = stats if stats.dropped else None
+        return before
+
+    def _run_once(
+        self, frame_index: int, sample_count: int, inputs: FrameInputs | None
+    ) -> FrameStats:
+        before = self._begin(frame_index, sample_count, inputs)
+        return self._collect(self._frame.run(), before)
+
+    def _collect(self, times: FrameTimes, before: Traffic) -> FrameStats:
+        numbers = self._in_flight.statistics.read()
+        traffic = Traffic.so_far(self.device).since(before)
+        return self._note(collect_stats(self.data, numbers, times, traffic))
+
+    def _note(self, stats: FrameStats) -> FrameStats:
+        """Remembers what overflowed, for the next frame."""
+        grows = stats.dropped > 0 or self._can_grow_stack(stats)
+        self._overfull = stats if grows else None
         return stats
+
+    def _can_grow_stack(self, stats: FrameStats) -> bool:
+        return stats.stack_overflow and self.options.stack < STACK_SIZES[-1]
 
     def render(self, samples: int = 1, first_index: int = 0) -> FrameStats:
         """`samples` frames into one picture; the last frame's statistics (invalid if any was).

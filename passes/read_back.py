@@ -1,29 +1,57 @@
-"""Gathers a frame's statistics from queue headers, counters and timestamps."""
+"""A frame's statistics out of what was read back: queue headers, counters, times."""
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bvh.counters import COUNTERS, OBJECT_COUNTERS, buffer_words
+from bvh.counters import COUNTERS, OBJECT_COUNTERS
 from bvh.gpu.trace_rays import FAILURES
 from engine.frame.frame import FrameTimes
+from engine.gpu.device import Device
 from passes.frame_data import FrameData
 from passes.frame_stats import FrameStats, RayStats
+from passes.node_histogram import percentiles
+from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, RayType
 
 TLAS_NAME = "(TLAS)"
+Numbers = Mapping[str, NDArray[Any]]
 
 
-def collect_stats(data: FrameData, times: FrameTimes, before: tuple[int, int, int]) -> FrameStats:
-    """Statistics of the frame that `times` belongs to. `before` holds the device's
-    upload_bytes, readback_bytes and forced_waits when the frame began."""
-    device = data.device
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes moved and waits, of a device so far or of one frame."""
+
+    upload_bytes: int
+    readback_bytes: int
+    forced_waits: int
+
+    @classmethod
+    def so_far(cls, device: Device) -> "Traffic":
+        return cls(device.upload_bytes, device.readback_bytes, device.forced_waits)
+
+    def since(self, earlier: "Traffic") -> "Traffic":
+        return Traffic(
+            self.upload_bytes - earlier.upload_bytes,
+            self.readback_bytes - earlier.readback_bytes,
+            self.forced_waits - earlier.forced_waits,
+        )
+
+
+def collect_stats(
+    data: FrameData, numbers: Numbers, times: FrameTimes, traffic: Traffic
+) -> FrameStats:
+    """Statistics of the frame that `numbers` (`StatisticsBuffers.unpack`) and `times` belong to."""
     rays: dict[str, RayStats] = {}
     objects: dict[tuple[str, str], dict[str, int]] = {}
-    failed = int(device.read(data.resources["primary_failed"], np.uint32, count=1)[0])
+    failed = int(numbers["primary_failed"][0])
     for ray in RAY_TYPES:
-        header = data.read_header(ray)
+        record = numbers[ray.queue][0]
+        header = {field.name: int(record[field.name]) for field in QUEUE_HEADER.fields}
         failed |= header["failed"]
         basic: dict[str, Any] = {
             "rays": header["count"] - header["dropped"],
@@ -32,7 +60,7 @@ def collect_stats(data: FrameData, times: FrameTimes, before: tuple[int, int, in
             "replaced": header["replaced"],
             "failed": header["failed"],
         }
-        counted = _read_counters(data, ray, header, objects) if data.options.count else {}
+        counted = _counted(data, numbers, ray, header, objects) if data.options.count else {}
         rays[ray.name] = RayStats(**basic, **counted)
     dropped = sum(r.dropped for r in rays.values())
     failures = [text for bit, text in FAILURES.items() if failed & bit]
@@ -48,22 +76,22 @@ def collect_stats(data: FrameData, times: FrameTimes, before: tuple[int, int, in
         dropped=dropped,
         valid=not failures,
         counted=data.options.count,
-        upload_bytes=device.upload_bytes - before[0],
-        readback_bytes=device.readback_bytes - before[1],
-        forced_waits=device.forced_waits - before[2],
-        timing_source=device.timing_source,
+        upload_bytes=traffic.upload_bytes,
+        readback_bytes=traffic.readback_bytes,
+        forced_waits=traffic.forced_waits,
+        timing_source=data.device.timing_source,
         failures=tuple(failures),
     )
 
 
-def _read_counters(
+def _counted(
     data: FrameData,
+    numbers: Numbers,
     ray: RayType,
     header: dict[str, int],
     objects: dict[tuple[str, str], dict[str, int]],
 ) -> dict[str, Any]:
-    words = buffer_words(data.instance_count)
-    counters = data.device.read(data.resources[f"{ray.name}_counters"], np.uint32, count=words)
+    counters = numbers[f"{ray.name}_counters"]
     totals = dict(zip(COUNTERS, counters[: len(COUNTERS)].tolist(), strict=True))
     spent = counters[len(COUNTERS) :].reshape(-1, len(OBJECT_COUNTERS)).astype(np.int64)
     names = (TLAS_NAME, *data.scene.prepared.object_names)
@@ -74,9 +102,7 @@ def _read_counters(
         if row.any():
             objects[name, ray.name] = dict(zip(OBJECT_COUNTERS, row.tolist(), strict=True))
 
-    nodes = data.read_slot_counts(ray, "nodes")
-    sent = nodes[nodes > 0]
-    p50, p95, most = np.percentile(sent, [50, 95, 100]).tolist() if len(sent) else (0.0, 0.0, 0.0)
+    p50, p95, most = percentiles(numbers[f"{ray.name}_node_histogram"], [50, 95, 100])
     result: dict[str, Any] = {
         name: value for name, value in totals.items() if name not in ("rays",)
     }

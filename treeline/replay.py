@@ -13,6 +13,7 @@ from bvh.ray_steps import Difference, Step, compare_steps, oracle_steps
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
+from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.queue import GROUP_SIZE, QUEUE_HEADER
 from passes.rays import SHADOW, RayType
 from passes.twins.traverse_queue import alpha_test
@@ -79,8 +80,12 @@ def _resources(device: Device, capture: Capture, queue: QueueCapture) -> dict[st
     header["count"] = header["capacity"] = len(queue.records)
     words = np.concatenate([header.view(np.uint32), queue.records.reshape(-1)])
     size = queue.ray.result_bytes * result_count(queue)
+    # Captures from before a field of the uniforms was added end earlier; new fields start as 0.
+    frame = np.zeros(FRAME_UNIFORMS.size // 4, np.uint32)
+    given = capture.buffers["frame"][: len(frame)]
+    frame[: len(given)] = given
     return {
-        "frame": device.upload("frame", capture.buffers["frame"], "UNIFORM|COPY_DST"),
+        "frame": device.upload("frame", frame, "UNIFORM|COPY_DST"),
         "bvh": device.upload("bvh", capture.buffers["bvh"]),
         "queue": device.upload("queue", words),
         "results": device.buffer("results", size),

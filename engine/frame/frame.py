@@ -1,20 +1,24 @@
-"""Runs a list of passes as one submission and times each of them.
+"""Runs a list of passes, as one submission or in steps, and times each of them.
 
 `Frame` is the only place that begins passes, writes timestamps and submits. It checks when it is
 made that every pass reads what was given or written before it.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.frame.parts import PartSizes, part_attachments
 from engine.frame.render_pass import Pass
 from engine.gpu.device import Device
 from engine.gpu.timer import PassTimer
+
+# A step that has used so much of its budget ends: what is left would make a sliver of a part.
+FULL_STEP = 0.75
 
 
 class FrameOrderError(Exception):
@@ -68,16 +72,22 @@ class Frame:
         self.resources = dict(resources)
         self.cleared = dict(cleared or {})
         self.timer = PassTimer(device, len(self.passes))
+        self.part_sizes = PartSizes()
+        self.timed = device.timing_source == "timestamp-query"
         self.names = tuple(p.name for p in self.passes)
         check_order(self.passes, (*given, *self.cleared))
 
-    def submit(self) -> None:
-        """Encodes every pass and submits once."""
+    def encode(self) -> Any:
+        """Every pass in a command encoder that somebody else finishes and submits."""
         encoder = self._begin()
         for index, item in enumerate(self.passes):
             self._encode(encoder, item, self.timer.writes(index))
         self.timer.resolve(encoder)
-        self.device.wgpu.queue.submit([encoder.finish()])
+        return encoder
+
+    def submit(self) -> None:
+        """Encodes every pass and submits once."""
+        self.device.wgpu.queue.submit([self.encode().finish()])
 
     def _begin(self) -> Any:
         encoder = self.device.wgpu.create_command_encoder(label="frame")
@@ -85,19 +95,43 @@ class Frame:
             encoder.clear_buffer(self.resources[name], 0, size)
         return encoder
 
-    def _encode(self, encoder: Any, item: Pass, timestamps: Any) -> None:
+    def _encode(
+        self,
+        encoder: Any,
+        item: Pass,
+        timestamps: Any,
+        part: tuple[int, int, int] | None = None,
+    ) -> None:
+        """`part` is first unit, count and total of a part; None: the whole pass."""
         extra = {"timestamp_writes": timestamps} if timestamps else {}
         if item.attachments is None:
             scope = encoder.begin_compute_pass(label=item.name, **extra)
         else:
             attachments = item.attachments(self.resources)
+            if part is not None:
+                first, count, total = part
+                attachments = part_attachments(attachments, first == 0, first + count == total)
             scope = encoder.begin_render_pass(label=item.name, **attachments, **extra)
-        item.encode(scope, self.resources)
+        if part is None or item.parts is None:
+            item.encode(scope, self.resources)
+        else:
+            item.parts.encode(scope, self.resources, part[0], part[1])
         scope.end()
+
+    def tick_copies(self) -> list[tuple[Any, int, int]]:
+        """What a `ReadbackRing` has to copy behind `encode` for `times`."""
+        return self.timer.copies() if self.timed else []
+
+    def times(self, ticks: NDArray[np.uint64], encode_ms: float) -> FrameTimes:
+        """Of a frame that nobody waited for, from its copied ticks; NaN where the wall clock is
+        the timing source, which needs the waits."""
+        nothing = np.full((len(self.passes), 2), np.nan)
+        spans = self.timer.spans_ms(ticks) if self.timed else nothing
+        return FrameTimes(self.names, spans, encode_ms, 0.0)
 
     def run(self) -> FrameTimes:
         """One frame, and the times of its passes by the device's timing source."""
-        if self.device.timing_source == "wall-clock":
+        if not self.timed:
             return self._run_by_wall_clock()
         start = time.perf_counter()
         self.submit()
@@ -108,23 +142,82 @@ class Frame:
 
     def _run_by_wall_clock(self) -> FrameTimes:
         """Submits pass by pass and waits for each."""
-        device = self.device
-        device.wgpu.queue.submit([self._begin().finish()])
-        device.wait()
+        self._clear()
         start = time.perf_counter()
         encode_ms = 0.0
         spans = np.zeros((len(self.passes), 2))
         for index, item in enumerate(self.passes):
             began = time.perf_counter()
-            encoder = device.wgpu.create_command_encoder(label=item.name)
+            encoder = self._encoder(item)
             self._encode(encoder, item, None)
-            commands = encoder.finish()
-            encoded = time.perf_counter()
-            device.wgpu.queue.submit([commands])
-            device.wait()
+            encoded, ended = self._finish(encoder)
             encode_ms += 1e3 * (encoded - began)
-            spans[index] = 1e3 * (encoded - start), 1e3 * (time.perf_counter() - start)
+            spans[index] = 1e3 * (encoded - start), 1e3 * (ended - start)
         return FrameTimes(self.names, spans, encode_ms, float(spans[-1, 1] - encode_ms))
+
+    def steps(self, budget_ms: float) -> Generator[float, None, FrameTimes]:
+        """The frame a step at a time: each is submitted and waited for, and takes about
+        `budget_ms` where passes have parts. Yields what a step took, but for the last; returns the
+        frame's times by the wall clock, in which a pass's is the sum over its parts and nothing
+        lies between.
+
+        It may be left at any step: the next frame begins anew."""
+        self._clear()
+        pass_ms = np.zeros(len(self.passes))
+        encode_ms = 0.0
+        began, parts_done = time.perf_counter(), 0
+        for index, item in enumerate(self.passes):
+            total = 1 if item.parts is None else item.parts.units(self.resources)
+            done = count = 0
+            while done < total:
+                used_ms = 1e3 * (time.perf_counter() - began)
+                expected_ms = self.part_sizes.unit_ms(item.name)
+                full = used_ms > FULL_STEP * budget_ms or used_ms + expected_ms > budget_ms
+                if full and parts_done:
+                    yield used_ms
+                    began, parts_done, used_ms = time.perf_counter(), 0, 0.0
+                count = self.part_sizes.choose(item.name, total, count, budget_ms - used_ms)
+                count = min(count, total - done, item.parts.most if item.parts else 1)
+                part_began = time.perf_counter()
+                encoded, ended = self._run_part(item, done, count, total)
+                took_ms = 1e3 * (ended - encoded)
+                self.part_sizes.measured(item.name, count, took_ms)
+                encode_ms += 1e3 * (encoded - part_began)
+                pass_ms[index] += took_ms
+                done += count
+                parts_done += 1
+        ends = np.cumsum(pass_ms)
+        spans = np.stack([ends - pass_ms, ends], axis=1)
+        return FrameTimes(self.names, spans, encode_ms, float(pass_ms.sum()))
+
+    def _run_part(self, item: Pass, first: int, count: int, total: int) -> tuple[float, float]:
+        """Encodes, submits and waits for a part. When it was encoded and when it ended."""
+        encoder = self._encoder(item)
+        if item.parts is None or count == total:
+            self._encode(encoder, item, None)
+            return self._finish(encoder)
+        name, offset = item.parts.at
+        words = np.array(item.parts.words(first), np.uint32)
+        self.device.write(self.resources[name], words, offset)
+        self._encode(encoder, item, None, (first, count, total))
+        times = self._finish(encoder)
+        self.device.write(self.resources[name], np.zeros_like(words), offset)
+        return times
+
+    def _clear(self) -> None:
+        self.device.wgpu.queue.submit([self._begin().finish()])
+        self.device.wait()
+
+    def _encoder(self, item: Pass) -> Any:
+        return self.device.wgpu.create_command_encoder(label=item.name)
+
+    def _finish(self, encoder: Any) -> tuple[float, float]:
+        """Submits and waits. When it was encoded and when it ended, in seconds."""
+        commands = encoder.finish()
+        encoded = time.perf_counter()
+        self.device.wgpu.queue.submit([commands])
+        self.device.wait()
+        return encoded, time.perf_counter()
 
 
 def check_order(passes: Sequence[Pass], given: Sequence[str]) -> None:

@@ -45,6 +45,11 @@ class ReadbackRing:
         """How many were encoded and have not been handed out yet."""
         return len(self._encoded) + len(self._mapping)
 
+    @property
+    def full(self) -> bool:
+        """Whether `encode` would skip."""
+        return not self._free
+
     def encode(self, encoder: Any, copies: Sequence[tuple[Any, int, int]], tag: Any) -> bool:
         """Copies each (buffer, offset, bytes), packed in order; False where no buffer is free.
 

@@ -37,10 +37,18 @@ class PassTimer:
         if self.enabled:
             encoder.resolve_query_set(self._queries, 0, 2 * self.count, self._ticks, 0)
 
+    def copies(self) -> list[tuple[Any, int, int]]:
+        """(buffer, offset, bytes) of the resolved ticks, for a `ReadbackRing`."""
+        return [(self._ticks, 0, 16 * self.count)] if self.enabled else []
+
     def read_ms(self) -> NDArray[np.float64]:
         """[count, 2] begin and end in ms from the first begin; NaN where there is no timer."""
         if not self.enabled:
             return np.full((self.count, 2), np.nan)
-        ticks = self.device.read(self._ticks, np.uint64, count=2 * self.count).reshape(-1, 2)
+        return self.spans_ms(self.device.read(self._ticks, np.uint64, count=2 * self.count))
+
+    def spans_ms(self, ticks: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """As `read_ms`, from ticks that were read already."""
+        ticks = ticks.reshape(-1, 2)
         relative = (ticks.astype(np.int64) - int(ticks.min())).astype(np.float64)
         return relative * self.device.timestamp_period_ns / 1e6

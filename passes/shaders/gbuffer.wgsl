@@ -34,7 +34,7 @@ fn unpack_surface(words: vec4u) -> GBufferSurface {
 }
 
 // Lane -> pixel of an 8x8 tile; 32 lanes make an 8x4 block, so that rays pushed in lane order
-// stay coherent.
+// stay coherent. A pass that runs in parts has workgroups for some rows of tiles only.
 fn tile_pixel(group: vec3u, lane: u32) -> vec2u {
-    return vec2u(group.x * 8u + (lane & 7u), group.y * 8u + (lane >> 3u));
+    return vec2u(group.x * 8u + (lane & 7u), (frame.first_tile_row + group.y) * 8u + (lane >> 3u));
 }

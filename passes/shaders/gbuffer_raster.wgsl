@@ -26,13 +26,20 @@ fn vertex_main(@builtin(vertex_index) vertex: u32, @builtin(instance_index) obje
         vec4f(dot(m[0], world), dot(m[1], world), dot(m[2], world), dot(m[3], world)), object);
 }
 
-@fragment
-fn opaque_main(in: Varying, @builtin(primitive_index) primitive: u32) -> @location(0) vec2u {
-    return vec2u(in.object, primitive);
+// A draw counts its triangles from 0: one that begins within an object, where the pass runs in
+// parts, adds those before.
+fn object_triangle(object: u32, primitive: u32) -> u32 {
+    return primitive + select(0u, frame.split_triangle, object == frame.split_object);
 }
 
 @fragment
-fn alpha_main(in: Varying, @builtin(primitive_index) primitive: u32) -> @location(0) vec2u {
+fn opaque_main(in: Varying, @builtin(primitive_index) primitive: u32) -> @location(0) vec2u {
+    return vec2u(in.object, object_triangle(in.object, primitive));
+}
+
+@fragment
+fn alpha_main(in: Varying, @builtin(primitive_index) drawn: u32) -> @location(0) vec2u {
+    let primitive = object_triangle(in.object, drawn);
     let uv = pixel_hit(in.object, primitive, camera_direction(vec2u(in.clip.xy)));
     if (!accept_candidate(in.object, primitive, uv.x, uv.y)) { discard; }
     return vec2u(in.object, primitive);

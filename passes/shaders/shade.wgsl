@@ -58,7 +58,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     clear_votes(lane);
-    let index = (group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
+    let index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
     let count = min(atomicLoad(&reflection_queue.header.count), atomicLoad(&reflection_queue.header.capacity));
     var wanted = false;
     var shadow: ShadowRay;

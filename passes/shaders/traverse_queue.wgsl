@@ -22,7 +22,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let index = (group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
+    let index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
     let count = min(atomicLoad(&queue.header.count), atomicLoad(&queue.header.capacity));
     if (index < count) {
         let result = trace(load_ray(index), frame.zero);

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,12 @@ def rewritten(path: Path, file: Path, change: Callable[[dict[str, Any]], None]) 
         arrays["identity"] = np.array(json.dumps(identity))
     np.savez(path, **arrays)
     return path
+
+
+def test_uniforms_that_end_before_newer_fields_replay(device: Any, taken: Capture) -> None:
+    older = replace(taken, buffers={**taken.buffers, "frame": taken.buffers["frame"][:-4]})
+    for queue in older.queues:
+        assert len(replay_queue(device, older, queue).different) == 0
 
 
 def test_a_changed_word_is_named(run: Run, one_line: OneLine, file: Path, tmp_path: Path) -> None:

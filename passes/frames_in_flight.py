@@ -1,0 +1,66 @@
+"""Frames whose statistics are still on their way: a ring of three, so that nobody waits.
+
+A frame is submitted with copies of its statistics and of its timestamps behind it. Some frames
+later they have arrived, and say the same as if the frame had been waited for.
+"""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.frame.frame import Frame
+from engine.gpu.readback_ring import ReadbackRing
+from passes.frame_data import FrameData
+from passes.frame_stats import FrameStats
+from passes.read_back import Traffic, collect_stats
+from passes.statistics_buffers import StatisticsBuffers
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What the host knows of a frame when it submits it."""
+
+    traffic: Traffic
+    encode_ms: float = 0.0
+
+
+class FramesInFlight:
+    """Of one `Frame`; where that is made anew, so is this, and what was on its way is lost."""
+
+    def __init__(self, data: FrameData, frame: Frame) -> None:
+        self.data = data
+        self.frame = frame
+        self.statistics = StatisticsBuffers(data)
+        self._ring: ReadbackRing | None = None  # for those who never submit there is none
+
+    @property
+    def full(self) -> bool:
+        return self._ring is not None and self._ring.full
+
+    def submit(self, before: Traffic) -> None:
+        """Submits a frame, whose traffic began at `before`. Not while this is `full`."""
+        device = self.data.device
+        start = time.perf_counter()
+        encoder = self.frame.encode()
+        self.statistics.encode(encoder)
+        copies = [*self.statistics.copies(), *self.frame.tick_copies()]
+        traffic = Traffic.so_far(device).since(before)
+        size = sum(item[2] for item in copies)
+        if self._ring is None:
+            self._ring = ReadbackRing(device, size)
+        sent = _Sent(replace(traffic, readback_bytes=size))
+        self._ring.encode(encoder, copies, sent)
+        device.wgpu.queue.submit([encoder.finish()])
+        sent.encode_ms = 1e3 * (time.perf_counter() - start)
+        self._ring.submitted()
+
+    def poll(self) -> FrameStats | None:
+        """Of the newest frame that has come back since the last call, without waiting."""
+        arrived = [] if self._ring is None else self._ring.poll()
+        if not arrived:
+            return None
+        sent, packed = arrived[-1]
+        ticks = np.frombuffer(packed, np.uint64, offset=self.statistics.size)
+        times = self.frame.times(ticks, sent.encode_ms)
+        return collect_stats(self.data, self.statistics.unpack(packed), times, sent.traffic)

@@ -1,0 +1,104 @@
+"""Where a frame's statistics lie on the GPU, and how they come back: packed into one block of
+bytes, waited for (`read`) or through a ring (`copies`).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bvh.counters import buffer_words
+from engine.gpu.stage import Stage
+from passes.frame_data import FrameData
+from passes.node_histogram import BINS
+from passes.queue import GROUP_SIZE, QUEUE_HEADER
+from passes.rays import RAY_TYPES, RayType
+from passes.twins.node_histogram import node_histogram
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """The first `count` of a resource."""
+
+    name: str
+    dtype: np.dtype[Any]
+    count: int
+
+    @property
+    def size(self) -> int:
+        return self.dtype.itemsize * self.count
+
+
+def counted_items(ray: RayType, instance_count: int) -> list[_Item]:
+    """What a counted frame keeps of a ray type."""
+    word = np.dtype(np.uint32)
+    return [
+        _Item(f"{ray.name}_counters", word, buffer_words(instance_count)),
+        _Item(f"{ray.name}_node_histogram", word, BINS),
+    ]
+
+
+class StatisticsBuffers:
+    """Of one frame. `encode` comes after its passes; it belongs to no pass and is not timed."""
+
+    def __init__(self, data: FrameData) -> None:
+        self.data = data
+        word = np.dtype(np.uint32)
+        self.items = [_Item("primary_failed", word, 1)]
+        for ray in RAY_TYPES:
+            self.items.append(_Item(ray.queue, QUEUE_HEADER.dtype, 1))
+            if data.options.count:
+                self.items += counted_items(ray, data.instance_count)
+        self.size = sum(item.size for item in self.items)
+        self._packed: Any = None
+        self._histograms = [(ray, self._histogram(ray)) for ray in RAY_TYPES if data.options.count]
+
+    def _histogram(self, ray: RayType) -> Stage:
+        return Stage(
+            self.data.device,
+            f"node_histogram/{ray.name}",
+            "passes/shaders/node_histogram.wgsl",
+            constants={"SLOTS_PER_PIXEL": ray.slots_per_pixel},
+            twin=node_histogram,
+        )
+
+    def encode(self, encoder: Any) -> None:
+        """What has to be worked out on the GPU before it is copied."""
+        if not self._histograms:
+            return
+        scope = encoder.begin_compute_pass(label="statistics")
+        for ray, stage in self._histograms:
+            bound = {
+                "frame": self.data.resources["frame"],
+                "slot_counts": self.data.resources[ray.slot_counts],
+                "histogram": self.data.resources[f"{ray.name}_node_histogram"],
+            }
+            stage.dispatch(scope, bound, -(-self.data.pixels * ray.slots_per_pixel // GROUP_SIZE))
+        scope.end()
+
+    def copies(self) -> list[tuple[Any, int, int]]:
+        """(buffer, offset, bytes) of every item, in the order of `unpack`."""
+        return [(self.data.resources[item.name], 0, item.size) for item in self.items]
+
+    def unpack(self, packed: bytes) -> dict[str, NDArray[Any]]:
+        """Item by name out of the copied bytes."""
+        found, offset = {}, 0
+        for item in self.items:
+            found[item.name] = np.frombuffer(packed, item.dtype, item.count, offset)
+            offset += item.size
+        return found
+
+    def read(self) -> dict[str, NDArray[Any]]:
+        """The last frame's items; waits for them."""
+        device = self.data.device
+        if self._packed is None:
+            self._packed = device.buffer("statistics", self.size, "COPY_SRC|COPY_DST")
+        encoder = device.wgpu.create_command_encoder(label="statistics")
+        self.encode(encoder)
+        offset = 0
+        for buffer, start, size in self.copies():
+            encoder.copy_buffer_to_buffer(buffer, start, self._packed, offset, size)
+            offset += size
+        device.wgpu.queue.submit([encoder.finish()])
+        return self.unpack(device.read(self._packed, np.uint8, count=self.size).tobytes())
