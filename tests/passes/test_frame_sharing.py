@@ -27,13 +27,13 @@ def test_another_size_compiles_nothing_and_is_made_in_no_time(
     first = HybridFrame(device, room, FrameOptions(64, 48, gbuffer=gbuffer), scene)
     first.run()
     made, took = device.pipelines.made, []
-    for size in ((24, 17), (40, 30), (17, 8)):
+    for size in ((24, 17), (40, 30), (17, 8), (9, 9), (50, 20)):
         start = time.perf_counter()
         other = HybridFrame(device, room, FrameOptions(*size, gbuffer=gbuffer), scene)
         took.append(1e3 * (time.perf_counter() - start))
         assert other.compile_ms == 0.0 and other.run().valid
     assert device.pipelines.made == made
-    assert min(took) < 20.0
+    assert min(took) < 60.0  # 10 on two quiet cores; compiling takes hundreds
 
 
 def test_frames_that_take_turns_do_not_disturb_each_other(
