@@ -25,7 +25,8 @@ class Drawing:
     """The view that `inputs` describe. `frame` is the one whose buffers are to be shown (None:
     nothing is drawn yet). `timed` and `counted` are the newest statistics of this view, `first`
     those of the timed frame 0, whose rays are the counted ones; `recent` the timed ones, all with
-    the same view; `samples` how many are in the picture. Timed ones also go to `history`."""
+    the same view; `samples` how many are in the picture; `drawn` counts the frames of
+    any kind that were drawn to their end. Timed ones also go to `history`."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Drawing:
         self.first: FrameStats | None = None
         self.recent: deque[FrameStats] = deque(maxlen=RECENT)
         self.samples = 0
+        self.drawn = 0
         self._moving = False
         self._work: Iterator[None] | None = None
         self._small: FrameInputs | None = None  # what the small frame shows
@@ -96,6 +98,7 @@ class Drawing:
         inputs = self.inputs
         yield from self._draw(self.frames.small, 0, 1, inputs)
         self.frame, self._small = self.frames.small, inputs
+        self.drawn += 1
         yield
 
     def _draw_at_rest(self) -> Iterator[None]:
@@ -103,7 +106,7 @@ class Drawing:
             yield from self._draw_small()
         yield from self._draw_timed()
         if self.count:
-            self.counted = yield from self._draw(self.frames.counted, 0, 1, self.inputs)
+            self._take_counted((yield from self._draw(self.frames.counted, 0, 1, self.inputs)))
             yield
         while self.samples < CPU_SAMPLES:
             yield from self._draw_timed()
@@ -131,17 +134,22 @@ class Drawing:
             self._take_timed(self.frames.timed.run(0, 1, self.inputs))
             self.samples = 1
             if self.count and self._steps % COUNT_EVERY == 0:
-                self.counted = self.frames.counted.run(0, 1, self.inputs)
+                self._take_counted(self.frames.counted.run(0, 1, self.inputs))
             return
         sample = min(self.samples + 1, MOST_SAMPLES)
         self._take_timed(self.frames.timed.run(self.samples, sample, self.inputs))
         if self.count and self.counted is None:
-            self.counted = self.frames.counted.run(0, 1, self.inputs)
+            self._take_counted(self.frames.counted.run(0, 1, self.inputs))
 
     def _take_timed(self, stats: FrameStats) -> None:
         if self.samples == 0:
             self.first = stats
         self.timed, self.frame = stats, self.frames.timed
         self.samples += 1
+        self.drawn += 1
         self.recent.append(stats)
         self.history.append(stats)
+
+    def _take_counted(self, stats: FrameStats) -> None:
+        self.counted = stats
+        self.drawn += 1

@@ -70,6 +70,8 @@ class ViewSession:
         self.scene_name = scene_name
         self.settings = settings
         self.camera: Camera = scene.camera
+        self.clip: str | None = None  # as the file stands
+        self.time = 0.0  # seconds into the clip
         self.frame: HybridFrame | None = None
         self.history: deque[FrameStats] = deque(maxlen=HISTORY)
         self.error: ViewError | None = None
@@ -132,6 +134,11 @@ class ViewSession:
         return None
 
     @property
+    def version(self) -> tuple[Drawing | None, int]:
+        """Changes whenever the buffers of a frame that may be shown have been drawn anew."""
+        return self.drawing, 0 if self.drawing is None else self.drawing.drawn
+
+    @property
     def ready(self) -> bool:
         """Whether what is shown is what was asked for, and all of it has been measured."""
         return (
@@ -165,11 +172,24 @@ class ViewSession:
 
     def set_camera(self, camera: Camera, moving: bool) -> None:
         """`moving`: another one is about to follow."""
-        self._moving, self._moved_at = moving, self._clock()
+        if moving or camera is not self.camera:
+            self._moving, self._moved_at = moving, self._clock()
         if camera is not self.camera:
             self.camera = camera
-            if self.active is not None:
-                self.active.drawing.look(self._inputs(self.active.scene, self.active.settings))
+            self._look()
+
+    def _look(self) -> None:
+        if self.active is not None:
+            self.active.drawing.look(self._inputs(self.active.scene, self.active.settings))
+
+    def set_pose(self, clip: str | None, time: float, moving: bool) -> None:
+        """The scene as `clip` has it at `time` seconds; without one as its file stands. `moving`:
+        another time is about to follow."""
+        if moving or (clip, time) != (self.clip, self.time):
+            self._moving, self._moved_at = moving, self._clock()
+        if (clip, time) != (self.clip, self.time):
+            self.clip, self.time = clip, time
+            self._look()
 
     def resize(self, width: int, height: int) -> None:
         """The picture's size in pixels, from when it has not changed for a moment."""
@@ -293,6 +313,11 @@ class ViewSession:
         self.active = Active(settings, self._size, structure, drawing)
 
     def _inputs(self, scene: GpuScene, settings: ViewSettings) -> FrameInputs:
-        """What changes from frame to frame: the camera, and the settings that no frame is made
+        """What changes from frame to frame: camera and pose, and the settings that no frame is made
         anew for."""
-        return replace(frame_inputs(scene.prepared.scene, settings.frame), camera=self.camera)
+        return replace(
+            frame_inputs(scene.prepared.scene, settings.frame),
+            camera=self.camera,
+            clip=self.clip,
+            time=self.time,
+        )
