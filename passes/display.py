@@ -180,6 +180,14 @@ class DisplayPass:
             self._stages.clear()
         return found[name]
 
+    def fits_baseline(self, frame: HybridFrame, output: str, baseline: Any) -> bool:
+        """Whether what `keep` gave can be compared with this output of this frame."""
+        try:
+            self._check_baseline(frame, self._find(frame, output), baseline)
+        except ValueError:
+            return False
+        return True
+
     def _check_baseline(self, frame: HybridFrame, output: Output, baseline: Any) -> None:
         if baseline is None:
             return

@@ -24,6 +24,7 @@ from treeline.cli.render import render
 from treeline.cli.replay import replay
 from treeline.cli.report import report
 from treeline.cli.validate import validate
+from treeline.cli.view import view
 from treeline.version import commit, version
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ bench = typer.Typer(help="Measure kernels.", no_args_is_help=True)
 example = typer.Typer(help="Small programs to learn from.", no_args_is_help=True)
 
 for name, function in {
+    "view": view,
     "render": render,
     "report": report,
     "build": build,

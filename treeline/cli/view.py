@@ -1,0 +1,107 @@
+"""`treeline view`: the frame live, with what every ray cost; or N frames of it for a script."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.gpu.errors import UserError
+from treeline.cli.console import note, steps
+from treeline.cli.options import Common, TraversalOption, parse_size, with_common
+
+WINDOW_SIZE = "1280x720"
+CPU_WINDOW_SIZE = "960x540"
+
+
+@with_common
+def view(
+    common: Common,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WxH", help="Of the window. Default 1280x720; 960x540 on a CPU adapter."
+        ),
+    ] = None,
+    render: Annotated[
+        str | None,
+        typer.Option(metavar="WxH", help="Of the frame. Default: its place in the window."),
+    ] = None,
+    offscreen: Annotated[
+        bool, typer.Option("--offscreen", help="No window and no display; needs --frames.")
+    ] = False,
+    frames: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many frames, then save and exit.")
+    ] = None,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="The window as PNG, after --frames.")
+    ] = None,
+    stats: Annotated[
+        Path | None, typer.Option(help="The numbers shown, in report.json's format.")
+    ] = None,
+    panel: Annotated[str | None, typer.Option(help="The panel that is open at first.")] = None,
+    show: Annotated[
+        str, typer.Option(help="What the picture shows at first, such as depth or nodes/shadow.")
+    ] = "picture",
+    pick: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="Pick this pixel of the frame at the end.")
+    ] = None,
+    camera: Annotated[
+        Path | None, typer.Option(help="A camera as the viewer copied it: a JSON file.")
+    ] = None,
+    counters: Annotated[
+        bool, typer.Option("--counters/--no-counters", help="Count node visits at rest.")
+    ] = True,
+    gbuffer: Annotated[
+        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
+    ] = "raster",
+    traversal: TraversalOption = "fast",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
+) -> None:
+    """Look at the frame live: heat maps, passes, structure, single rays, options side by side."""
+    from treeline.view.start import StartOptions, run
+
+    for text in (size, render):
+        if text is not None:
+            parse_size(text)
+    if frames is None and (screenshot is not None or stats is not None or offscreen):
+        raise UserError("--offscreen, --screenshot and --stats need --frames")
+    if screenshot is not None and screenshot.suffix.lower() != ".png":
+        raise UserError(f"a picture is written as .png, not {screenshot.name}")
+    with steps(common.quiet) as progress:
+        device = common.open_device()
+        window_size = size or (CPU_WINDOW_SIZE if device.info.is_cpu else WINDOW_SIZE)
+        if device.info.is_cpu:
+            note(
+                f"{device.info.adapter} is a CPU adapter: a small picture while the camera moves, "
+                "the full one at rest; its times are no GPU's",
+                quiet=common.quiet,
+            )
+        progress.begin("loading the scene")
+        scene = common.load_scene()
+        start = StartOptions(
+            window_size=parse_size(window_size),
+            render_size=None if render is None else parse_size(render),
+            offscreen=offscreen,
+            frames=frames,
+            screenshot=screenshot,
+            stats=stats,
+            panel=panel,
+            show=show,
+            pick=None if pick is None else parse_pixel(pick),
+            camera=camera,
+            counters=counters,
+            gbuffer=gbuffer,
+            traversal=traversal,
+            seed=seed,
+            out=out,
+        )
+        run(common, device, scene, start, progress)
+
+
+def parse_pixel(text: str) -> tuple[int, int]:
+    """`X,Y`, whole numbers from 0."""
+    x, comma, y = text.partition(",")
+    if not comma or not (x.strip().isdecimal() and y.strip().isdecimal()):
+        raise UserError(f"a pixel is X,Y, such as 320,200, not '{text}'")
+    return int(x), int(y)

@@ -1,0 +1,189 @@
+"""The picture: one of the frame's outputs at the size of its place, with boxes and rays over it.
+
+The texture is drawn anew only when the frame, the choice, the camera or the lines have changed. It
+has the place's size in pixels, so that lines are sharp over a frame that was rendered smaller.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.gpu.device import Device
+from engine.gpu.errors import UserError
+from engine.view.lines import LineBatch, LineRenderer
+from engine.view.picture_target import PictureTarget
+from engine.view.window import Window
+from passes.display import DisplayPass
+from passes.hybrid import HybridFrame
+from passes.outputs import Output, frame_outputs
+from treeline.pictures import U8, add_legend, output_legend
+from treeline.view.view_state import ViewState
+
+if TYPE_CHECKING:
+    from treeline.view.session import ViewSession
+
+SIZES = 2  # of frames that displays are kept for: the full one and the small one
+
+
+class Picture:
+    """What is shown. `output` is the one that the frame had for what the state asks; `frame` the
+    one it came from. None before the first frame."""
+
+    def __init__(self, device: Device, window: Window) -> None:
+        self.device = device
+        self.window = window
+        self.target = PictureTarget(device, (1, 1))
+        self.lines = LineRenderer(device)
+        self.output: Output | None = None
+        self.frame: HybridFrame | None = None
+        self.drawn = 0  # pictures encoded so far
+        self._displays: dict[tuple[int, int], DisplayPass] = {}
+        self._seen: tuple[Any, ...] = ()
+        self._cursor: tuple[int, int] | None = None
+        self._kept: dict[str, Any] = {}  # a baseline's planes by the output's name
+
+    def display(self, frame: HybridFrame) -> DisplayPass:
+        """The display pass of the frame's size."""
+        size = (frame.data.width, frame.data.height)
+        if size not in self._displays:
+            while len(self._displays) >= SIZES:
+                self._displays.pop(next(iter(self._displays)))
+            self._displays[size] = DisplayPass(self.device, *size)
+        return self._displays[size]
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """The size of the place on the screen in pixels."""
+        if size != self.target.size:
+            self.window.forget(self.target.view)
+            self.target.resize(size)
+            self._seen = ()
+
+    def keep_planes(self, session: "ViewSession") -> None:
+        """Copies every count of the counted frame, for differences against it. Without a counted
+        frame there are none."""
+        self._kept = {}
+        frame = session.frame_for(counts=True)
+        if frame is not None:
+            display = self.display(frame)
+            self._kept = {
+                output.name: display.keep(frame, output.name)
+                for output in frame.outputs()
+                if output.kind == "count"
+            }
+
+    def baseline_plane(self, frame: HybridFrame, output: Output) -> Any:
+        """The kept plane of a count, None where there is none of this size."""
+        kept = self._kept.get(output.name)
+        if kept is not None and not self.display(frame).fits_baseline(frame, output.name, kept):
+            return None
+        return kept
+
+    @property
+    def value(self) -> str:
+        """What is under the cursor: the output's name and the value with its unit."""
+        if self.frame is None or self.output is None:
+            return ""
+        found = self.display(self.frame).value()
+        if found is None or found.output != self.output.name or self._cursor is None:
+            return ""
+        return f"({found.pixel[0]}, {found.pixel[1]}) {self.output.label}: {found.text}"
+
+    def pixels(self, state: ViewState) -> U8:
+        """[h, w, 3] the output as it is shown, without lines; a heat map with its legend. Waits."""
+        if self.frame is None or self.output is None:
+            raise UserError("there is no picture yet")
+        display, output = self.display(self.frame), self.output
+        pixels = display.read_picture()
+        if output.kind != "count":
+            return pixels
+        signed = state.difference and output.name in self._kept
+        found = state.heat_range or display.auto_range(output.name, difference=signed)
+        maximum = display.maximum(output.name, difference=signed)
+        legend = output_legend(
+            output, found or (0.0, 1.0), state.palette, maximum, difference=signed
+        )
+        return add_legend(pixels, legend)
+
+    def update(
+        self, session: "ViewSession", state: ViewState, batches: Sequence[LineBatch], lines: Any
+    ) -> None:
+        """Encodes and submits what has changed since the last call. `lines` says which lines the
+        batches are: anything that compares."""
+        chosen = choose_output(session, state.shown)
+        if chosen is None:
+            return
+        frame, output = chosen
+        self.frame, self.output = frame, output
+        display = self.display(frame)
+        self._cursor = frame_pixel(frame, session, state)
+        baseline = self.baseline_plane(frame, output) if state.difference else None
+        seen = (
+            frame,
+            *session.version,
+            output.name,
+            state.palette,
+            state.heat_range,
+            baseline,
+            self._cursor,
+            session.camera,
+            lines,
+        )
+        if same(seen, self._seen):
+            return
+        self._seen = seen
+        encoder = self.device.wgpu.create_command_encoder(label="display")
+        display.encode(
+            encoder,
+            frame,
+            output.name,
+            state.palette,
+            state.heat_range if output.kind in ("count", "scalar") else None,
+            baseline,
+            cursor=self._cursor,
+        )
+        self.target.blit(encoder, display.view, smooth=output.kind in ("colour", "vector"))
+        if batches:
+            self.lines.encode(
+                encoder,
+                self.target.view,
+                self.target.size,
+                session.camera,
+                batches,
+                frame.data.resources["depth"],
+            )
+        self.device.wgpu.queue.submit([encoder.finish()])
+        display.submitted()
+        self.drawn += 1
+
+
+def choose_output(session: "ViewSession", name: str) -> tuple[HybridFrame, Output] | None:
+    """The frame that has the output, and the output; the picture where no frame has it now (counts
+    are known only at rest on a CPU adapter). None before the first frame."""
+    known = {output.name: output for output in frame_outputs(session.settings.frame)}
+    wanted = known.get(name, known["picture"])
+    frame = session.frame_for(counts=wanted.kind == "count")
+    if frame is None:
+        wanted, frame = known["picture"], session.frame
+    return None if frame is None else (frame, wanted)
+
+
+def frame_pixel(
+    frame: HybridFrame, session: "ViewSession", state: ViewState
+) -> tuple[int, int] | None:
+    """The pixel of `frame` under the cursor, which counts in pixels of the full size."""
+    if state.cursor is None:
+        return None
+    width, height = session.size
+    x = state.cursor[0] * frame.data.width // max(width, 1)
+    y = state.cursor[1] * frame.data.height // max(height, 1)
+    if not (0 <= x < frame.data.width and 0 <= y < frame.data.height):
+        return None
+    return x, y
+
+
+def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether both hold the same things: plain values compare, others have to be identical."""
+    plain = str | int | float | tuple | frozenset
+    return len(one) == len(other) and all(
+        a is b or (isinstance(a, plain) and isinstance(b, plain) and a == b)
+        for a, b in zip(one, other, strict=True)
+    )

@@ -1,0 +1,169 @@
+"""Opens the viewer as a command line asks, for a person or for a script."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.gpu.device import Device, open_device
+from engine.gpu.errors import CheckFailed, UserError
+from engine.scene.scene import Scene
+from engine.view.camera_text import camera_from_text
+from engine.view.settings import Settings
+from engine.view.window import Window
+from passes.frame_options import FrameOptions
+from passes.option_list import ViewSettings
+from passes.outputs import frame_outputs
+from treeline import structures
+from treeline.measure import Progress
+from treeline.outputs import whole_file
+from treeline.pictures import save_png
+from treeline.view.app import KEPT, Viewer
+from treeline.view.panels import make_panels
+from treeline.view.session import ViewSession
+
+if TYPE_CHECKING:
+    from treeline.cli.options import Common
+
+PATIENCE_S = 300.0  # that a script waits for a frame without anything having been drawn
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What the command line says. `frames`: draw so many timed frames of the scene, and the
+    counted one, then save `screenshot` and `stats` and end."""
+
+    window_size: tuple[int, int]
+    render_size: tuple[int, int] | None = None
+    offscreen: bool = False
+    frames: int | None = None
+    screenshot: Path | None = None
+    stats: Path | None = None
+    panel: str | None = None
+    show: str = "picture"
+    pick: tuple[int, int] | None = None
+    camera: Path | None = None
+    counters: bool = True
+    gbuffer: str = "raster"
+    traversal: str = "fast"
+    seed: int = 0
+    out: Path = Path(".")
+
+
+def run(
+    common: "Common", device: Device, scene: Scene, start: StartOptions, progress: Progress
+) -> None:
+    """Builds, opens, and stays until the window is closed or the frames are drawn. UserError for
+    what cannot be met; the window is not opened before the scene is ready."""
+    options = FrameOptions(
+        0,
+        0,
+        seed=start.seed,
+        gbuffer=start.gbuffer,
+        traversal=start.traversal,
+        count=start.counters,
+    )
+    check_output(options, start.show)
+    check_panel(start.panel)
+    camera = read_camera(start.camera)
+    # Before the build, which may take long: no display is known at once.
+    window = Window(
+        device, start.window_size, f"Treeline: {common.scene_name}", offscreen=start.offscreen
+    )
+    try:
+        structure = structures.build_for(common, scene, progress, device=device)
+        session = ViewSession(
+            device,
+            scene,
+            common.scene_name,
+            ViewSettings(frame=options, build=common.build_options(), group=common.group),
+            start.render_size or start.window_size,
+            structure=structure,
+            new_device=lambda: open_device(common.adapter),
+            cached=common.cache is not False,
+        )
+        try:
+            viewer = make_viewer(window, session, start, camera)
+            if start.frames is None:
+                window.run(viewer.draw, viewer.work)
+                viewer.close()
+            else:
+                draw_frames(viewer, start.frames, start.pick)
+                save_results(viewer, start)
+        finally:
+            session.close()
+    finally:
+        window.close()
+
+
+def make_viewer(
+    window: Window, session: ViewSession, start: StartOptions, camera: Any = None
+) -> Viewer:
+    """With the user's settings, unless a script runs: its picture depends on nothing kept."""
+    settings = Settings(KEPT)
+    message = None if start.frames is not None else settings.load()
+    viewer = Viewer(window, session, settings, make_panels(), start.out, start.render_size)
+    if message:
+        viewer.say(message)
+    viewer.state.shown = start.show
+    if start.panel is not None:
+        viewer.act(f"panel {start.panel}")
+    if camera is not None:
+        viewer.control.set_camera(camera)
+    return viewer
+
+
+def draw_frames(viewer: Viewer, frames: int, pick: tuple[int, int] | None) -> None:
+    """Until the session has drawn `frames` timed frames and what else it is to measure. CheckFailed
+    with the session's error where it has one, or where nothing is drawn any more."""
+    session = viewer.session
+    drawn, since = -1, time.monotonic()
+    while not (session.ready and session.samples >= frames):
+        viewer.window.draw_once(viewer.draw)
+        viewer.work()
+        if session.error is not None:
+            raise CheckFailed(session.error.message)
+        if viewer.window.closed:
+            raise CheckFailed("the window was closed before the frames were drawn")
+        if session.version != drawn:
+            drawn, since = session.version, time.monotonic()
+        elif session.idle or time.monotonic() - since > PATIENCE_S:
+            raise CheckFailed(f"{session.samples} frames were drawn, not {frames}")
+    if pick is not None:
+        viewer.pick(*pick)
+    # Once for what has arrived, once for what panels show of it.
+    for _ in range(3):
+        viewer.window.draw_once(viewer.draw)
+
+
+def save_results(viewer: Viewer, start: StartOptions) -> None:
+    if start.screenshot is not None:
+        with whole_file(start.screenshot) as path:
+            save_png(path, viewer.window.picture())
+    if start.stats is not None:
+        text = json.dumps(viewer.session.document(), indent=2, allow_nan=False, ensure_ascii=False)
+        with whole_file(start.stats) as path:
+            path.write_text(text + "\n", encoding="utf-8")
+
+
+def check_output(options: FrameOptions, name: str) -> None:
+    names = [output.name for output in frame_outputs(options)]
+    if name not in names:
+        raise UserError(f"the frame has no output '{name}'; there are {', '.join(names)}")
+
+
+def check_panel(title: str | None) -> None:
+    titles = [panel.title for panel in make_panels()]
+    if title is not None and title not in titles:
+        raise UserError(f"no panel is named '{title}'; there are {', '.join(titles)}")
+
+
+def read_camera(path: Path | None) -> Any:
+    """The camera in a file as the viewer copies it; None without a file."""
+    if path is None:
+        return None
+    try:
+        return camera_from_text(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a camera as text") from error
