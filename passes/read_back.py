@@ -1,6 +1,5 @@
 """A frame's statistics out of what was read back: queue headers, counters, times."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,14 +92,15 @@ def _counted(
 ) -> dict[str, Any]:
     counters = numbers[f"{ray.name}_counters"]
     totals = dict(zip(COUNTERS, counters[: len(COUNTERS)].tolist(), strict=True))
-    spent = counters[len(COUNTERS) :].reshape(-1, len(OBJECT_COUNTERS)).astype(np.int64)
-    names = (TLAS_NAME, *data.scene.prepared.object_names)
-    by_name: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(len(OBJECT_COUNTERS), np.int64))
-    for name, row in zip(names, spent, strict=False):
-        by_name[name] += row
-    for name, row in by_name.items():
-        if row.any():
-            objects[name, ray.name] = dict(zip(OBJECT_COUNTERS, row.tolist(), strict=True))
+    spent = counters[len(COUNTERS) :].reshape(-1, len(OBJECT_COUNTERS))
+    # Instances of one mesh share a name, and a row of the result.
+    names: dict[str, int] = {}
+    rows = [names.setdefault(n, len(names)) for n in (TLAS_NAME, *data.scene.prepared.object_names)]
+    by_name = np.zeros((len(names), len(OBJECT_COUNTERS)), np.int64)
+    np.add.at(by_name, rows, spent[: len(rows)])
+    for name, row in zip(names, by_name.tolist(), strict=True):
+        if any(row):
+            objects[name, ray.name] = dict(zip(OBJECT_COUNTERS, row, strict=True))
 
     p50, p95, most = percentiles(numbers[f"{ray.name}_node_histogram"], [50, 95, 100])
     result: dict[str, Any] = {

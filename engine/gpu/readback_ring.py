@@ -73,7 +73,7 @@ class ReadbackRing:
         """Begins to map what was encoded since the last call. AdapterError as in `poll`."""
         for staging in self._encoded:
             try:
-                staging.mapping = _begin_mapping(staging.buffer, staging.size)
+                staging.mapping = _begin_mapping(self.device.wgpu, staging.buffer, staging.size)
             except Exception as error:
                 raise self._lost(error) from error
             self._mapping.append(staging)
@@ -82,7 +82,12 @@ class ReadbackRing:
     def poll(self) -> list[tuple[Any, bytes]]:
         """(tag, data) of all that has arrived since the last call, oldest first; never waits.
         AdapterError where the device was lost."""
-        arrived = []
+        arrived: list[tuple[Any, bytes]] = []
+        if self._mapping:
+            try:
+                _advance(self.device.wgpu)
+            except Exception as error:
+                raise self._lost(error) from error
         while self._mapping and _has_ended(self._mapping[0].mapping):
             staging = self._mapping.popleft()
             try:
@@ -101,15 +106,35 @@ class ReadbackRing:
         return AdapterError(f"{self.device.info.adapter}: the device was lost: {error}")
 
 
-def _begin_mapping(buffer: Any, size: int) -> Any:
-    """wgpu's promise of a mapped buffer, fulfilled by its own polling thread.
+class _NoThread:
+    """In the place of wgpu's polling thread, of which it only answers this."""
 
-    The mode is what wgpu's `read_buffer` uses: plain READ submits an empty command buffer first,
-    which waits for the frame on llvmpipe (0.1 ms against the length of the frame)."""
-    return buffer.map_async("READ_NOSYNC", 0, size)
+    def get_token(self) -> "_NoThread":
+        return self
+
+    def set_done(self) -> None:
+        pass
+
+
+def _begin_mapping(device: Any, buffer: Any, size: int) -> Any:
+    """wgpu's promise of a mapped buffer, fulfilled by a later `_advance` or submit.
+
+    wgpu 0.32 would wake a thread that polls by waiting, and while it waits it holds the lock that
+    a submit needs: on an H200 every submit then took as long as the frame before it. The mode is
+    what wgpu's own `read_buffer` uses: READ submits an empty command buffer first."""
+    thread = device._poller
+    device._poller = _NoThread()
+    try:
+        return buffer.map_async("READ_NOSYNC", 0, size)
+    finally:
+        device._poller = thread
+
+
+def _advance(device: Any) -> None:
+    """Lets wgpu tell the promises what is done by now; does not wait."""
+    device._poll(block=False)
 
 
 def _has_ended(promise: Any) -> bool:
-    """Whether a promise is fulfilled or has failed. wgpu 0.32 has no public way to ask: `then`
-    needs a running event loop and `sync_wait` waits."""
+    """Whether a promise is fulfilled or has failed; wgpu 0.32 has no public way to ask."""
     return bool(promise._state != "pending")
