@@ -11,6 +11,7 @@ imported before it is needed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["build", "cast_rays", "load", "open_device", "render"]
 
 
-def load(path: str | Path | None = None) -> Scene:
-    """The scene in a .glb, .gltf, .obj, .ply or .stl file, or the embedded one."""
+def load(
+    path: str | Path | None = None, assets: Sequence[str] = (), *, allow_outside: bool = False
+) -> Scene:
+    """The scene in a .glb, .gltf, .obj, .ply or .stl file, that which a .toml file describes
+    (`engine.scene.describe`), or the embedded one. `assets` are more folders that a .toml's paths
+    may lead to, `FOLDER` or `NAME=FOLDER`; `allow_outside` lets them lead anywhere."""
     from treeline.scenes import load as load_scene
 
-    return load_scene(path)
+    return load_scene(path, assets, allow_outside=allow_outside)
 
 
 def open_device(adapter: str | None = None) -> Device:

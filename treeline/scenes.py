@@ -1,6 +1,13 @@
-"""Scenes by name: the embedded hall, files, and the square light of the command line."""
+"""Scenes by name: the embedded hall, files, and the square light of the command line.
+
+A scene file names the embedded models as `embedded:hall.glb`. Its masks by ray type have bit 0 for
+primary rays, bit 1 + i for ray type i of the frame, which cast with these bits as soon as they cast
+with a mask.
+"""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +15,11 @@ from numpy.typing import NDArray
 
 from bvh.coordinate_range import check_range
 from engine.gpu.errors import UserError
+from engine.scene.asset_folders import asset_folders
 from engine.scene.light import RectLight
 from engine.scene.load import load_scene
 from engine.scene.scene import Scene
+from passes.rays import RAY_TYPES
 from treeline.version import ROOT
 
 F32 = NDArray[np.float32]
@@ -22,9 +31,18 @@ EMBEDDED = ROOT / "assets" / "hall.glb"
 LIGHT_RADIANCE_AREA = 4 * math.pi
 
 
-def load(path: str | Path | None = None) -> Scene:
-    """The scene in a file, or the embedded one. Raises UserError for a bad file."""
-    return load_scene(EMBEDDED if path is None else path)
+RAY_BITS = {"primary": 1, **{ray_type.name: 2 << i for i, ray_type in enumerate(RAY_TYPES)}}
+
+
+def load(
+    path: str | Path | None = None, assets: Sequence[str] = (), *, allow_outside: bool = False
+) -> Scene:
+    """The scene in a file, or the embedded one. `assets` are folders that a scene file's paths may
+    lead to, `FOLDER` or `NAME=FOLDER`; `allow_outside` lets them lead anywhere. Raises UserError
+    for a bad file."""
+    folders = asset_folders(assets, allow_outside)
+    folders = replace(folders, named={"embedded": EMBEDDED.parent, **folders.named})
+    return load_scene(EMBEDDED if path is None else path, folders, RAY_BITS)
 
 
 def baked_triangles(scene: Scene) -> F32:

@@ -23,6 +23,22 @@ INTERPOLATIONS = ("STEP", "LINEAR", "CUBICSPLINE")
 
 
 @dataclass(frozen=True, slots=True)
+class Clock:
+    """Where in its own clip a channel is while another clip plays it: at `start` when that begins,
+    and `speed` seconds further each second. With a `period` it begins again after so many."""
+
+    start: float = 0.0
+    speed: float = 1.0
+    period: float = 0.0
+
+    def local(self, time: float) -> float:
+        local = self.start + self.speed * time
+        if self.period > 0 and not 0 <= local <= self.period:
+            local %= self.period
+        return local
+
+
+@dataclass(frozen=True, slots=True)
 class Channel:
     """One animated property of one node. `values` are `[k, width]`, for CUBICSPLINE
     `[k, 3, width]`: in-tangent, value, out-tangent."""
@@ -32,9 +48,11 @@ class Channel:
     interpolation: str
     times: F64  # [k], rising
     values: F64
+    clock: Clock = Clock()
 
     def sample(self, time: float) -> F64:
-        """[width] at `time`; the first or last value outside of the times."""
+        """[width] at `time` of the clip; the first or last value outside of the times."""
+        time = self.clock.local(time)
         after = int(np.searchsorted(self.times, time, side="right"))
         middle = self.values[:, 1] if self.interpolation == "CUBICSPLINE" else self.values
         if after == 0 or after == len(self.times) or self.interpolation == "STEP":
@@ -64,8 +82,13 @@ class Clip:
 
     @property
     def start(self) -> float:
-        """Its first key frame's time: until then the first pose stays."""
-        return min((float(channel.times[0]) for channel in self.channels), default=0.0)
+        """Its first key frame's time: until then the first pose stays. On clocks of their own,
+        channels move from the beginning on."""
+        firsts = (
+            float(channel.times[0]) if channel.clock == Clock() else 0.0
+            for channel in self.channels
+        )
+        return min(firsts, default=0.0)
 
     def wrapped(self, time: float, loop: bool = True) -> float:
         """Where in the clip `time` is. With `loop` the clip repeats after its last key frame; else

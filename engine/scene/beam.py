@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.scene.mesh import F64, Mesh
-from engine.scene.scene import Instance
+from engine.scene.scene import Instance, instance_boxes
 
 
 def beam_distances(
@@ -23,7 +23,12 @@ def beam_distances(
     rays = origins @ frame.T
     low, high = rays[:, :2].min(axis=0), rays[:, :2].max(axis=0)
     best = np.full(len(origins), np.inf)
-    for instance in instances:
+    numbers, boxes = instance_boxes(meshes, instances, frame)
+    margin = 1e-9 * np.abs(boxes).max(initial=0.0)
+    touched = (boxes[:, 0, :2] <= high + margin).all(axis=1)
+    touched &= (boxes[:, 1, :2] >= low - margin).all(axis=1)
+    for number in np.array(numbers, np.int64)[touched]:
+        instance = instances[number]
         mesh = meshes[instance.mesh]
         matrix = frame @ instance.transform[:3, :3]
         points = mesh.positions @ matrix.T + frame @ instance.transform[:3, 3]

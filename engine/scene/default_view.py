@@ -59,6 +59,7 @@ def with_default_view(parts: Parts, name: str, sha256: str = "") -> Scene:
         light_source="file" if parts.light else "default",
         sha256=sha256,
         animation=parts.animation,
+        camera_path=parts.camera_path and replace(parts.camera_path, near=camera.near),
         notes=parts.notes,
     )
 

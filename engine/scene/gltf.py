@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.gpu.errors import UserError
 from engine.scene.animation import SkinnedMesh
+from engine.scene.asset_folders import Folders
 from engine.scene.gltf_animation import read_animation
 from engine.scene.gltf_data import GltfData, open_gltf, unsupported_extensions
 from engine.scene.gltf_materials import MaterialReader
@@ -40,9 +41,11 @@ _TRIANGLES, _STRIP, _FAN = 4, 5, 6  # primitive.mode (glTF 2.0, section 5.24)
 _MODE_NAMES = {0: "points", 1: "lines", 2: "line loops", 3: "line strips"}
 
 
-def import_gltf(path: Path, data: bytes) -> tuple[Parts, list[bytes]]:
-    """The parts of a .glb or .gltf file, and the bytes of the files that it refers to."""
+def import_gltf(path: Path, data: bytes, inside: Folders = None) -> tuple[Parts, list[bytes]]:
+    """The parts of a .glb or .gltf file, and the bytes of the files that it refers to, which have
+    to lie in the folders `inside`."""
     asset = open_gltf(path, data)
+    asset.inside = inside
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # values are checked where they matter
             return _Importer(asset).run(), asset.referred

@@ -18,6 +18,7 @@ import pygltflib
 from numpy.typing import NDArray
 
 from engine.gpu.errors import UserError
+from engine.scene.asset_folders import Folders, lies_inside, outside
 from engine.scene.mesh import F32, F64
 
 # componentType -> dtype (glTF 2.0, table in section 3.6.2.2)
@@ -36,11 +37,13 @@ _UNDERSTOOD = {
 
 @dataclass(slots=True)
 class GltfData:
-    """An opened asset. `referred` collects the bytes of other files in order of first use."""
+    """An opened asset. `referred` collects the bytes of other files in order of first use; they
+    have to lie in the folders `inside`."""
 
     path: Path
     document: Any  # pygltflib.GLTF2
     blob: bytes | None
+    inside: Folders = None
     referred: list[bytes] = field(default_factory=list)
     _buffers: dict[int, memoryview] = field(default_factory=dict)
 
@@ -67,8 +70,11 @@ class GltfData:
                 raise self.fail(f"has a damaged data URI ({error})") from error
         if "://" in uri:
             raise self.fail(f"refers to {uri}, and only files next to it are read")
+        file = self.path.parent / unquote(uri)
+        if not lies_inside(file, self.inside):
+            raise self.fail(outside(uri, self.inside))
         try:
-            data = (self.path.parent / unquote(uri)).read_bytes()
+            data = file.read_bytes()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise self.fail(f"refers to {uri}, which cannot be read ({reason})") from error

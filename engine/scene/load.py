@@ -1,121 +1,55 @@
-"""A scene file to a Scene: GLB, glTF, OBJ, PLY and STL, and one clear line for every bad one.
+"""A file to a Scene: one model, or a scene file (.toml) that places several.
 
-Owns what all formats share: reading the bytes, dropping triangles that are not finite, refusing
-empty files, the checksum, the default view. What a format holds is read in gltf.py and
-polygon_files.py. Exactly degenerate triangles stay: the BVH builder drops and counts them.
+Owns the way from what a file holds to a whole Scene with its default view. A model is read in
+model_file.py; what a scene file holds is said in describe.py, and placed in place.py.
 """
 
 import hashlib
-from dataclasses import replace
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.gpu.errors import UserError
-from engine.scene.animation import Animation
+from engine.scene.asset_folders import AssetFolders
 from engine.scene.default_view import with_default_view
-from engine.scene.gltf import import_gltf
-from engine.scene.mesh import Mesh
-from engine.scene.scene import Parts, Scene
+from engine.scene.describe import describe
+from engine.scene.model_file import IMPORTERS, read_bytes, read_model
+from engine.scene.place import Model, place
+from engine.scene.scene import Scene
+
+SCENE_FILE = ".toml"
 
 
-def _polygons(path: Path, data: bytes) -> tuple[Parts, list[bytes]]:
-    # trimesh takes half a second to import, which a glTF scene need not wait for
-    from engine.scene.polygon_files import import_polygons
-
-    return import_polygons(path, data)
-
-
-IMPORTERS = {
-    ".glb": import_gltf,
-    ".gltf": import_gltf,
-    ".obj": _polygons,
-    ".ply": _polygons,
-    ".stl": _polygons,
-}
-
-
-def load_scene(path: str | Path) -> Scene:
-    """Load a scene file. UserError, with one line, for anything that gives no triangle."""
+def load_scene(
+    path: str | Path,
+    folders: AssetFolders | None = None,
+    ray_bits: Mapping[str, int] | None = None,
+) -> Scene:
+    """Load a file. `folders` are where a scene file's paths may lead beside its own folder, and
+    `ray_bits` the bits of a mask by the names of the ray types. UserError, with one line, for
+    anything that gives no triangle."""
     path = Path(path)
-    importer = IMPORTERS.get(path.suffix.lower())
-    data = _read(path)
-    if importer is None:
-        known = " ".join(IMPORTERS)
-        raise UserError(f"{path}: not a scene file that is known here ({known})")
-    if not data:
-        raise UserError(f"{path}: the file is empty")
-    parts, referred = importer(path, data)
-    parts = _drop_nonfinite(parts, path)
-    digest = hashlib.sha256(data)
-    for other in referred:
-        digest.update(other)
-    return with_default_view(parts, path.stem, digest.hexdigest())
+    if path.suffix.lower() == SCENE_FILE:
+        return _load_scene_file(path, folders or AssetFolders(), ray_bits or {})
+    parts, sha256 = read_model(path)
+    return with_default_view(parts, path.stem, sha256)
 
 
-def _read(path: Path) -> bytes:
+def _load_scene_file(path: Path, folders: AssetFolders, ray_bits: Mapping[str, int]) -> Scene:
+    data = read_bytes(path)
     try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file") from error
-    except IsADirectoryError as error:
-        raise UserError(f"{path}: is a directory, not a scene file") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{path}: cannot be read ({reason})") from error
-
-
-def _drop_nonfinite(parts: Parts, path: Path) -> Parts:
-    """Without the triangles that use a NaN or infinite vertex; meshes keep their place."""
-    if not any(len(parts.meshes[instance.mesh].triangles) for instance in parts.instances):
-        raise UserError(f"{path}: has no triangles")
-    meshes: list[Mesh] = []
-    dropped = 0
-    kept_vertices: dict[int, NDArray[np.integer]] = {}
-    for mesh in parts.meshes:
-        if np.isfinite(mesh.positions).all():
-            meshes.append(mesh)
-            continue
-        finite = np.asarray(np.isfinite(mesh.positions).all(axis=1))
-        kept = mesh.triangles[np.take(finite, mesh.triangles).all(axis=1)]
-        dropped += len(mesh.triangles) - len(kept)
-        # compacted, so that no buffer ever holds the bad vertices
-        used, flat = np.unique(kept, return_inverse=True)
-        kept_vertices[len(meshes)] = used
-        meshes.append(
-            replace(
-                mesh,
-                positions=mesh.positions[used],
-                normals=mesh.normals[used],
-                uvs=mesh.uvs[used],
-                colors=mesh.colors[used],
-                triangles=flat.astype(np.uint32).reshape(-1, 3),
-            )
-        )
-    if not any(len(meshes[instance.mesh].triangles) for instance in parts.instances):
-        raise UserError(f"{path}: all {dropped} triangles have NaN or infinite vertices")
-    parts = replace(parts, meshes=tuple(meshes))
-    if parts.animation is not None and kept_vertices:
-        parts = replace(parts, animation=_only_vertices(parts.animation, kept_vertices))
-    if not dropped:
-        return parts
-    note = f"skipped {dropped} triangles with NaN or infinite vertices"
-    return replace(parts, notes=(*parts.notes, note))
-
-
-def _only_vertices(animation: Animation, kept: dict[int, NDArray[np.integer]]) -> Animation:
-    """The skinned meshes without the vertices that were taken out of the posed ones."""
-    skinned = []
-    for item in animation.skinned:
-        rows = kept.get(item.mesh, slice(None))
-        skinned.append(
-            replace(
-                item,
-                positions=item.positions[rows],
-                normals=item.normals[rows],
-                joints=item.joints[rows],
-                weights=item.weights[rows],
-            )
-        )
-    return replace(animation, skinned=tuple(skinned))
+        values = tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path}: not a TOML file ({error})") from error
+    description = describe(path, values, ray_bits)
+    digest = hashlib.sha256(data)
+    models: dict[str, Model] = {}
+    for name, text in description.files.items():
+        file, inside = folders.find(path, f"files.{name}", text)
+        if file.suffix.lower() not in IMPORTERS:
+            known = " ".join(IMPORTERS)
+            raise UserError(f"{path}: files.{name} is '{text}', not a model file ({known})")
+        parts, sha256 = read_model(file, inside)
+        digest.update(f"{name} {sha256}\n".encode())
+        models[name] = Model(name, parts)
+    return with_default_view(place(path, description, models), path.stem, digest.hexdigest())

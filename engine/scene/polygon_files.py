@@ -16,6 +16,7 @@ import numpy as np
 import trimesh
 
 from engine.gpu.errors import UserError
+from engine.scene.asset_folders import Folders, lies_inside, outside
 from engine.scene.material import Material, Texture, plain_material
 from engine.scene.mesh import U8, Mesh, make_mesh
 from engine.scene.mips import SRGB_TO_LINEAR
@@ -29,27 +30,36 @@ _STL_HEADER_BYTES, _STL_TRIANGLE_BYTES = 84, 50  # binary STL
 
 @dataclass(slots=True)
 class FolderResolver:
-    """Hands trimesh the files next to a scene file and remembers what they held."""
+    """Hands trimesh the files next to a scene file and remembers what they held. They have to
+    lie in the folders `inside`; the library forgives a file that is missing, so `refused` keeps the
+    name of one outside."""
 
     folder: Path
     file_name: str
+    inside: Folders = None
     referred: list[bytes] = field(default_factory=list)
+    refused: str | None = None
 
     def get(self, name: str) -> bytes:
         """Bytes of a file that the scene file names; OSError when it is not there."""
-        data = (self.folder / name.replace("\\", "/")).read_bytes()
+        file = self.folder / name.replace("\\", "/")
+        if not lies_inside(file, self.inside):
+            self.refused = name
+            raise FileNotFoundError(name)
+        data = file.read_bytes()
         self.referred.append(data)
         return as_utf8(data) if name.lower().endswith(".mtl") else data
 
     __getitem__ = get
 
 
-def import_polygons(path: Path, data: bytes) -> tuple[Parts, list[bytes]]:
-    """The parts of a .obj, .ply or .stl file, and the bytes of the files that it refers to."""
+def import_polygons(path: Path, data: bytes, inside: Folders = None) -> tuple[Parts, list[bytes]]:
+    """The parts of a .obj, .ply or .stl file, and the bytes of the files that it refers to, which
+    have to lie in the folders `inside`."""
     kind = path.suffix.lower()[1:]
     if kind == "obj" or (kind == "stl" and _is_text_stl(path, data)):
         data = as_utf8(data)
-    resolver = FolderResolver(path.parent, path.name)
+    resolver = FolderResolver(path.parent, path.name, inside)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -58,6 +68,8 @@ def import_polygons(path: Path, data: bytes) -> tuple[Parts, list[bytes]]:
             loaded = trimesh.load_scene(
                 io.BytesIO(data), file_type=kind, resolver=resolver, process=False
             )
+            if resolver.refused is not None:
+                raise UserError(f"{path}: {outside(resolver.refused, inside)}")
             geometry = {
                 name: mesh
                 for name, mesh in loaded.geometry.items()

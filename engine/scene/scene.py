@@ -10,18 +10,22 @@ import numpy as np
 
 from engine.scene.animation import Animation
 from engine.scene.camera import Camera
+from engine.scene.camera_path import CameraPath
 from engine.scene.light import Environment, RectLight
 from engine.scene.material import Material, Texture
 from engine.scene.mesh import F64, Mesh
 
-LIFETIMES = ("static", "deforming", "rigid")
+_ROUNDING = 1e-12  # relative, of a box's corner
+
+LIFETIMES = ("static", "deforming", "rigid", "vegetation")
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One placed mesh. `transform` [4, 4] is object-to-world; `mask` 8 bits that a ray's mask is
-    ANDed with; `lifetime` is "static", "deforming" when vertices move (a skinned mesh), or "rigid"
-    when only the transform does (a clip moves its node)."""
+    ANDed with; `lifetime` is "static", "deforming" when vertices move (a skinned mesh), "rigid"
+    when only the transform does (a clip moves its node), or "vegetation": many copies that stay,
+    each of which keeps an instance of its own."""
 
     name: str
     mesh: int
@@ -43,12 +47,14 @@ class Parts:
     environment: Environment | None = None
     notes: tuple[str, ...] = ()
     animation: Animation | None = None
+    camera_path: CameraPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """Everything a frame needs. `notes` are lines for the user (what was skipped or guessed);
-    `sha256` covers the file and every file it refers to."""
+    `sha256` covers the file and every file it refers to; `camera_path` is a way through the scene
+    where its file describes one."""
 
     name: str
     meshes: tuple[Mesh, ...]
@@ -63,6 +69,7 @@ class Scene:
     sha256: str = ""
     notes: tuple[str, ...] = ()
     animation: Animation | None = None
+    camera_path: CameraPath | None = None
 
     @property
     def triangle_count(self) -> int:
@@ -75,17 +82,62 @@ class Scene:
 
 
 def scene_bounds(meshes: Sequence[Mesh], instances: Sequence[Instance]) -> F64:
-    """[2, 3] world box of every vertex that a triangle uses; zeros for an empty scene."""
+    """[2, 3] world box of every vertex that a triangle uses; zeros for an empty scene.
+
+    Only instances whose box of eight corners reaches farther than what was found before are gone
+    through vertex by vertex: of thousands of copies that is a handful.
+    """
+    used, numbers, outer = _reaches(meshes, instances)
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
-    used: dict[int, F64] = {}
-    for instance in instances:
-        if instance.mesh not in used:
-            mesh = meshes[instance.mesh]
-            points = mesh.positions[mesh.used_vertices()]
-            used[instance.mesh] = points.astype(np.float64)
-        local = used[instance.mesh]
-        if len(local):
-            world = local @ instance.transform[:3, :3].T + instance.transform[:3, 3]
-            low = np.minimum(low, world.min(axis=0))
-            high = np.maximum(high, world.max(axis=0))
+    exact: set[int] = set()
+    for side in range(6):
+        axis, sign = side % 3, -1.0 if side < 3 else 1.0
+        reach = -outer[:, 0, axis] if side < 3 else outer[:, 1, axis]
+        for at in np.argsort(-reach, kind="stable").tolist():
+            best = float((sign * (low, high)[side // 3])[axis])
+            if reach[at] <= best + _ROUNDING * abs(best):  # most stand on one floor
+                break
+            if at not in exact:
+                exact.add(at)
+                instance = instances[numbers[at]]
+                local = used[instance.mesh]
+                world = local @ instance.transform[:3, :3].T + instance.transform[:3, 3]
+                low = np.minimum(low, world.min(axis=0))
+                high = np.maximum(high, world.max(axis=0))
     return np.stack([low, high]) if np.isfinite(low).all() else np.zeros((2, 3))
+
+
+def instance_boxes(
+    meshes: Sequence[Mesh], instances: Sequence[Instance], frame: F64 | None = None
+) -> tuple[list[int], F64]:
+    """The numbers of the instances that have triangles, and [n, 2, 3] a box around each, as seen
+    from `frame` [3, 3]: that of its mesh's box, so often larger than it has to be."""
+    _, numbers, boxes = _reaches(meshes, instances, frame)
+    return numbers, boxes
+
+
+def _reaches(
+    meshes: Sequence[Mesh], instances: Sequence[Instance], frame: F64 | None = None
+) -> tuple[dict[int, F64], list[int], F64]:
+    used: dict[int, F64] = {}
+    middles: dict[int, F64] = {}
+    halves: dict[int, F64] = {}
+    for mesh_number in {instance.mesh for instance in instances}:
+        mesh = meshes[mesh_number]
+        points = mesh.positions[mesh.used_vertices()].astype(np.float64)
+        used[mesh_number] = points
+        if len(points):
+            low, high = points.min(axis=0), points.max(axis=0)
+            middles[mesh_number], halves[mesh_number] = (low + high) / 2, (high - low) / 2
+    numbers = [i for i, instance in enumerate(instances) if instance.mesh in middles]
+    if not numbers:
+        return used, [], np.zeros((0, 2, 3))
+    placed = [instances[i] for i in numbers]
+    matrices = np.array([instance.transform[:3] for instance in placed])
+    if frame is not None:
+        matrices = frame @ matrices
+    middle = np.array([middles[instance.mesh] for instance in placed])
+    half = np.array([halves[instance.mesh] for instance in placed])
+    center = np.einsum("nij,nj->ni", matrices[:, :, :3], middle) + matrices[:, :, 3]
+    reach = np.einsum("nij,nj->ni", np.abs(matrices[:, :, :3]), half)
+    return used, numbers, np.stack([center - reach, center + reach], axis=1)

@@ -59,7 +59,6 @@ def build(
     from treeline.report_context import device_context, plain
     from treeline.report_table import timing_label
     from treeline.scenes import baked_triangles
-    from treeline.scenes import load as load_scene
 
     wanted = [parse_case(text, common.leaf, common.nodes) for text in cases.split(",")]
     raysets = [(path.stem, load(path)) for path in rays or []]
@@ -77,7 +76,7 @@ def build(
             if isinstance(item, int):
                 name, sha256, triangles = f"{item:,} random", None, random_triangles(item)
             else:
-                scene = load_scene(item)
+                scene = common.load_file(item)
                 name, sha256 = "hall" if item is None else item.name, scene.sha256
                 triangles = baked_triangles(scene)
                 for label, rayset in raysets:

@@ -37,7 +37,7 @@ class Common:
 
     scene: Annotated[
         Path | None,
-        typer.Option(help="Scene: .glb .gltf .obj .ply .stl. Default: the embedded hall."),
+        typer.Option(help="Scene: .toml .glb .gltf .obj .ply .stl. Default: the embedded hall."),
     ] = None
     adapter: Annotated[
         str | None,
@@ -114,6 +114,15 @@ class Common:
             rich_help_panel=BUILDING,
         ),
     ] = "static"
+    assets: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FOLDER|NAME=FOLDER", help="Where a .toml scene's files are, beside its folder."
+        ),
+    ] = None
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="A .toml scene's files may be anywhere.")
+    ] = False
     light: Annotated[
         str | None,
         typer.Option(metavar="X,Y,Z,SIDE", help="Replace the light by a square that faces down."),
@@ -131,14 +140,20 @@ class Common:
 
     def load_scene(self) -> "Scene":
         """The scene with the light of `--light`; its notes go to stderr."""
-        from treeline.scenes import load, square_light
+        from treeline.scenes import square_light
 
-        scene = load(self.scene)
+        scene = self.load_file(self.scene)
         for text in scene.notes:
             note(text, quiet=self.quiet)
         if self.light is not None:
             scene = replace(scene, light=square_light(self.light), light_source="flag")
         return scene
+
+    def load_file(self, path: Path | None) -> "Scene":
+        """A scene by its path, found with `--assets`; None for the embedded one."""
+        from treeline.scenes import load
+
+        return load(path, self.assets or (), allow_outside=self.allow_outside)
 
     def build_options(self) -> "BuildOptions":
         """What decides the bytes. UserError for an unknown value, and for a place to build (`--on`)

@@ -117,3 +117,18 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 def corners() -> np.ndarray:
     """One triangle [3, 3]."""
     return CORNERS.copy()
+
+
+@pytest.fixture
+def scene_file(tmp_path: Path, glb: Glb, corners: np.ndarray) -> Callable[..., Path]:
+    """Writes a .toml beside a model `one.glb` of one triangle and gives its path."""
+    if not (tmp_path / "one.glb").exists():
+        glb.node(mesh=glb.mesh(glb.primitive(corners), name="tri"), name="node")
+        (tmp_path / "one.glb").write_bytes(glb.data())
+
+    def writer(text: str, name: str = "scene.toml") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return writer
