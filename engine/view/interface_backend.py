@@ -1,38 +1,96 @@
 """Draws Dear ImGui's draw lists with wgpu.
 
-wgpu's own backend makes the pipeline. Its drawing is replaced: it makes a new bind group for every
-draw (its cache is asked under another name than it stores), which cost more than all the rest of a
-frame of panels. So is its upload of textures, which aborts when a lost device's are made anew.
+In place of wgpu's own `ImguiWgpuBackend`, which makes a new bind group for every draw (its cache is
+asked under another name than it stores: three times the host's time for 60 draws), repeats textures
+and raises every colour to a power (a quarter of a CPU driver's time), and aborts when a lost
+device's textures are made anew.
 """
 
 import ctypes
 from typing import Any
 
-import wgpu
+import numpy as np
 from imgui_bundle import imgui
-from wgpu.utils.imgui import ImguiWgpuBackend
+
+from engine.gpu.device import Device
+from engine.gpu.shader import compose
 
 _INDEX_FORMAT = "uint32" if imgui.INDEX_SIZE == 4 else "uint16"
+_VERTEX_ATTRIBUTES = (("float32x2", 0), ("float32x2", 8), ("unorm8x4", 16))  # ImDrawVert
+_SMALLEST_BUFFER = 1 << 16
 
 
-class InterfaceBackend(ImguiWgpuBackend):
+class InterfaceBackend:
     """One per device and target format; `draws` counts the draw calls of the last render."""
 
-    def __init__(self, device: Any, target_format: str) -> None:
-        super().__init__(device, target_format)
+    def __init__(self, device: Device, target_format: str) -> None:
+        io = imgui.get_io()
+        io.backend_flags |= imgui.BackendFlags_.renderer_has_vtx_offset
+        io.backend_flags |= imgui.BackendFlags_.renderer_has_textures
         self.draws = 0
+        self._device = device.wgpu
         self._vertices: Any = None
         self._indices: Any = None
-        self._bind_groups: dict[int, Any] = {}  # by the number imgui knows a texture by
+        self._views: dict[int, Any] = {}  # by the number that imgui knows a texture by
+        self._glyphs: dict[int, Any] = {}  # imgui's own textures among them
+        self._bind_groups: dict[int, Any] = {}
         self._images: dict[int, tuple[Any, Any]] = {}  # id of a view -> (view, imgui's reference)
         self._next_number = 1  # 0 is imgui's "no texture"
+        self._make_pipeline(device, target_format)
+
+    def _make_pipeline(self, device: Device, target_format: str) -> None:
+        module = device.compile(compose("engine/view/shaders/interface.wgsl"))
+        blend = {"src_factor": "one", "dst_factor": "one-minus-src-alpha"}
+        self._pipeline = self._device.create_render_pipeline(
+            label="interface",
+            layout="auto",
+            vertex={
+                "module": module,
+                "entry_point": "corner",
+                "buffers": [
+                    {
+                        "array_stride": imgui.VERTEX_SIZE,
+                        "attributes": [
+                            {"format": kind, "offset": offset, "shader_location": place}
+                            for place, (kind, offset) in enumerate(_VERTEX_ATTRIBUTES)
+                        ],
+                    }
+                ],
+            },
+            primitive={"topology": "triangle-list"},
+            fragment={
+                "module": module,
+                "entry_point": "shade",
+                "constants": {"target_encodes": float(target_format.endswith("-srgb"))},
+                "targets": [
+                    {
+                        "format": target_format,
+                        "blend": {"color": blend | {"src_factor": "src-alpha"}, "alpha": blend},
+                    }
+                ],
+            },
+        )
+        self._screen = self._device.create_buffer(
+            label="interface screen", size=16, usage="UNIFORM|COPY_DST"
+        )
+        sampler = self._device.create_sampler(mag_filter="linear", min_filter="linear")
+        self._globals = self._device.create_bind_group(
+            layout=self._pipeline.get_bind_group_layout(0),
+            entries=[
+                {"binding": 0, "resource": {"buffer": self._screen}},
+                {"binding": 1, "resource": sampler},
+            ],
+        )
+        self._texture_layout = self._pipeline.get_bind_group_layout(1)
+
+    # ---- textures ---------------------------------------------------------------------------
 
     def image(self, view: Any) -> Any:
         """imgui's reference to a texture view, the same for the same view."""
         known = self._images.get(id(view))
         if known is None:
             number = self._take_number()
-            self._texture_views[number] = view
+            self._views[number] = view
             known = self._images[id(view)] = (view, imgui.ImTextureRef(number))
         return known[1]
 
@@ -61,14 +119,14 @@ class InterfaceBackend(ImguiWgpuBackend):
                     usage="COPY_DST|TEXTURE_BINDING",
                 )
                 number = self._take_number()
-                self._textures[number], self._texture_views[number] = made, made.create_view()
+                self._glyphs[number], self._views[number] = made, made.create_view()
                 texture.set_tex_id(number)
             else:
                 box = texture.update_rect
                 x, y, w, h = box.x, box.y, box.w, box.h
             row = texture.width * texture.bytes_per_pixel
             self._device.queue.write_texture(
-                {"texture": self._textures[texture.tex_id], "origin": (x, y, 0)},
+                {"texture": self._glyphs[texture.tex_id], "origin": (x, y, 0)},
                 texture.get_pixels_array()[y * row + x * texture.bytes_per_pixel :],
                 {"bytes_per_row": row, "rows_per_image": h},
                 (w, h, 1),
@@ -84,18 +142,20 @@ class InterfaceBackend(ImguiWgpuBackend):
         return self._next_number - 1
 
     def _drop(self, number: int) -> None:
-        for table in (self._textures, self._texture_views, self._bind_groups):
+        for table in (self._glyphs, self._views, self._bind_groups):
             table.pop(number, None)
 
     def _bind_group_of(self, number: int) -> Any:
         """None for an image that was forgotten after the interface used it."""
         group = self._bind_groups.get(number)
-        if group is None and number in self._texture_views:
-            view = self._texture_views[number]
+        if group is None and number in self._views:
             group = self._bind_groups[number] = self._device.create_bind_group(
-                layout=self._texture_bind_group_layout, entries=[{"binding": 0, "resource": view}]
+                layout=self._texture_layout,
+                entries=[{"binding": 0, "resource": self._views[number]}],
             )
         return group
+
+    # ---- drawing ----------------------------------------------------------------------------
 
     def _upload(self, draw_data: Any) -> None:
         """All lists' vertices in one buffer and all indices in another: two writes a frame."""
@@ -111,6 +171,11 @@ class InterfaceBackend(ImguiWgpuBackend):
         ]
         self._vertices = self._write(self._vertices, b"".join(vertices), "VERTEX")
         self._indices = self._write(self._indices, b"".join(indices), "INDEX")
+        size, corner = draw_data.display_size, draw_data.display_pos
+        scale = np.array([2.0 / size.x, -2.0 / size.y])
+        shift = np.array([-1.0, 1.0]) - scale * [corner.x, corner.y]
+        screen = np.concatenate([scale, shift]).astype(np.float32)
+        self._device.queue.write_buffer(self._screen, 0, screen)
 
     def _write(self, buffer: Any, data: bytes, usage: str) -> Any:
         data += bytes(-len(data) % 4)  # a write's size is a multiple of four
@@ -118,11 +183,10 @@ class InterfaceBackend(ImguiWgpuBackend):
             # Not destroyed: the frame before may still be in flight; it goes when that is done.
             buffer = self._device.create_buffer(
                 label=f"interface {usage.lower()}",
-                size=max(1 << 16, 1 << len(data).bit_length()),
-                usage=getattr(wgpu.BufferUsage, usage) | wgpu.BufferUsage.COPY_DST,
+                size=max(_SMALLEST_BUFFER, 1 << len(data).bit_length()),
+                usage=f"{usage}|COPY_DST",
             )
-        if data:
-            self._device.queue.write_buffer(buffer, 0, data)
+        self._device.queue.write_buffer(buffer, 0, data)
         return buffer
 
     def render(self, draw_data: Any, render_pass: Any, size: tuple[int, int]) -> None:
@@ -136,14 +200,12 @@ class InterfaceBackend(ImguiWgpuBackend):
         if not draw_data.total_idx_count:
             return
         self._upload(draw_data)
-        self._set_render_state(draw_data)
-        width, height = size
-        render_pass.set_viewport(0, 0, width, height, 0, 1)
-        render_pass.set_pipeline(self._render_pipeline)
+        render_pass.set_pipeline(self._pipeline)
         render_pass.set_vertex_buffer(0, self._vertices)
         render_pass.set_index_buffer(self._indices, _INDEX_FORMAT)
-        render_pass.set_bind_group(0, self._bind_group)
+        render_pass.set_bind_group(0, self._globals)
 
+        width, height = size
         scale_x, scale_y = draw_data.framebuffer_scale
         left, top = draw_data.display_pos
         bound: int | None = None

@@ -79,7 +79,7 @@ class Window:
     def _open(self, device: Device) -> None:
         self.device = device
         self._format = self._configure(device)
-        self._backend = InterfaceBackend(device.wgpu, self._format)
+        self._backend = InterfaceBackend(device, self._format)
         # A CPU driver draws on the cores that would build the next frame: nothing to overlap.
         self._fence = FrameFence(device.wgpu, 0 if device.info.is_cpu else FRAMES_IN_FLIGHT)
 
