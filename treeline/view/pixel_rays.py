@@ -20,6 +20,7 @@ from bvh.ray_steps import Step, oracle_steps
 from bvh.rays import MISS_ID, RayFlags, make_rays
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
+from engine.gpu.errors import UserError
 from passes.frame_uniforms import pack_uniforms
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame, traversal
@@ -41,8 +42,10 @@ class TracedScene:
     uniforms: NDArray[Any]
 
     def bvh_buffer(self, device: Device) -> Any:
-        """The same bytes on the GPU."""
-        return self.scene.buffers["bvh"]
+        """The same bytes on the GPU: the scene's own, or a copy where these have moved on."""
+        if self.bvh is self.scene.prepared.bvh:
+            return self.scene.buffers["bvh"]
+        return device.upload("bvh", self.bvh.words)
 
     def instance_of(self, object: int) -> int:
         """The TLAS instance that holds an object of the scene; -1 for MISS_ID."""
@@ -121,10 +124,21 @@ class PixelRay:
 
 
 def traced_scene(frame: HybridFrame) -> TracedScene:
-    """What the frame's last run traced through."""
+    """What the frame's last run traced through. UserError where the scene has moved on since."""
     data, scene = frame.data, frame.scene
+    if not _in_pose(frame):
+        raise UserError("the scene has moved on since this picture: stop it to pick a pixel")
     uniforms = pack_uniforms(frame.inputs, data.width, data.height, scene.bases)
-    return TracedScene(scene, scene.prepared.bvh, uniforms)
+    return TracedScene(scene, frame.bvh(), uniforms)
+
+
+def _in_pose(frame: HybridFrame) -> bool:
+    """Whether a scene that moves is still where the frame had it: others may show it, too."""
+    moving, inputs = frame.moving, frame.inputs
+    if moving is None or inputs.clip is None:
+        return moving is None or moving.pose.clip is None
+    clip = moving.animation.clip(inputs.clip)
+    return moving.pose.key == (clip.name, clip.wrapped(inputs.time, inputs.loop))
 
 
 def pixel_rays(frame: HybridFrame, x: int, y: int) -> tuple[PixelRay, ...]:

@@ -77,8 +77,10 @@ def check_steps(device: Device, ray: PixelRay, oracle: list[Step] | None = None)
         at = size * ray.slot if ray.queued.ray_type.results_by_slot else 0
         stored = device.read(resources["results"], np.uint32, offset=at, count=size // 4)
         same = bool(np.array_equal(stored, ray.queued.result))
-    for name in ("queue", "results", "ray_log"):
+    for name in ("queue", "results", "ray_log", "frame"):
         resources[name].destroy()
+    if resources["bvh"] is not ray.traced.scene.buffers["bvh"]:
+        resources["bvh"].destroy()
     expected = steps(ray) if oracle is None else oracle
     differences = list(compare_steps(log.steps, expected, ray.ray))
     if log.steps and log.ray != ray.ray:
