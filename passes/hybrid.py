@@ -171,6 +171,7 @@ class HybridFrame:
         self.compile_ms = device.composer.compile_ms - compiled
         self.inputs = frame_inputs(self.scene.prepared.scene, options)
         self._overfull: FrameStats | None = None
+        self.whole = False  # whether the buffers hold one frame, or will when the GPU is done
         self._make_frame()
 
     def _make_frame(self) -> None:
@@ -216,6 +217,7 @@ class HybridFrame:
             return False
         before = self._begin(frame_index, sample_count, inputs)
         self._in_flight.submit(before)
+        self.whole = True
         return True
 
     def poll(self) -> FrameStats | None:
@@ -256,6 +258,7 @@ class HybridFrame:
             self.data.grow_queues(self._overfull)
             self._make_frame()
             self._overfull = None
+        self.whole = False
         before = Traffic.so_far(self.device)
         self.inputs = replace(
             inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
@@ -270,6 +273,7 @@ class HybridFrame:
         return self._collect(self._frame.run(), before)
 
     def _collect(self, times: FrameTimes, before: Traffic) -> FrameStats:
+        self.whole = True
         numbers = self._in_flight.statistics.read()
         traffic = Traffic.so_far(self.device).since(before)
         return self._note(collect_stats(self.data, numbers, times, traffic))

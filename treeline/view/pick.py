@@ -61,18 +61,39 @@ class Pick:
     note: str = ""
 
 
-class HasFrame(Protocol):
-    """A session: whose frame's buffers are shown now."""
+class Shown(Protocol):
+    """A session: `frame` is the one whose buffers are shown now."""
 
     @property
     def frame(self) -> HybridFrame | None: ...
 
+    def frame_for(self, counts: bool) -> HybridFrame | None: ...
 
-def pick(source: HybridFrame | HasFrame, x: int, y: int) -> Pick:
-    """Pixel (x, y) of the last whole frame. UserError outside the picture, or without a frame."""
-    frame = source if isinstance(source, HybridFrame) else source.frame
-    if frame is None:
-        raise UserError("there is no frame to pick from yet")
+
+def pick_source(session: Shown) -> HybridFrame | None:
+    """The frame that a pick reads: what is shown, or while a further sample of that is half drawn,
+    the counted frame of the same view. None: ask again after the next step."""
+    shown, counted = session.frame, session.frame_for(True)
+    if shown is None or shown.whole:
+        return shown
+    if counted is not None and counted.whole and _same_view(shown, counted):
+        return counted
+    return None
+
+
+def _same_view(a: HybridFrame, b: HybridFrame) -> bool:
+    size = (a.options.width, a.options.height) == (b.options.width, b.options.height)
+    one, other = a.inputs, b.inputs
+    # Cameras are compared as objects: they hold arrays, and a session passes one on to its frames.
+    pose = (one.clip, one.time) == (other.clip, other.time)
+    return size and pose and a.scene is b.scene and one.camera is other.camera
+
+
+def pick(source: HybridFrame | Shown, x: int, y: int) -> Pick:
+    """Pixel (x, y) of a whole frame (`pick_source`). UserError outside the picture, or without."""
+    frame = source if isinstance(source, HybridFrame) else pick_source(source)
+    if frame is None or not frame.whole:
+        raise UserError("there is no whole frame to pick from yet")
     traced = traced_scene(frame)
     probe = probe_pixel(frame.data, x, y)
     rays = list_rays(frame, probe, traced)
