@@ -58,6 +58,12 @@ class DeformingTree:
         self._leaf = max(LEAF_SIZES)
 
     @property
+    def end(self) -> int:
+        """The byte behind all that the tree may take where it is."""
+        built = self._place if self._place and self.base == self._place.base else None
+        return built.base + built.room if built else self.base
+
+    @property
     def refitted(self) -> bool:
         """Whether the tree has followed its vertices since it was built."""
         return self._refit is not None and self.refits_since_build > 0

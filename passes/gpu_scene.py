@@ -119,11 +119,11 @@ class GpuScene:
         """`arrays` as the last frame left them: read back where the scene moves."""
         found = dict(self.arrays)
         if self.moving:
-            for name in ("bvh", "tables", "geometry", "parents"):
-                array = found[name]
-                words = self.device.read(self.buffers[name])
-                found[name] = words[: max(array.size, len(words) if name == "bvh" else 0)]
-                found[name] = found[name].reshape(-1, *array.shape[1:])
+            bvh = self.bvh()
+            found.update(bvh=bvh.words, parents=bvh.parents)
+            for name in ("tables", "geometry"):
+                words = self.device.read(self.buffers[name], count=found[name].size)
+                found[name] = words.reshape(found[name].shape)
         return found
 
     def set_hidden(self, instances: Collection[int]) -> None:

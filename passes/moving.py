@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.describe import describe_container
 from bvh.layout import UNIT_BYTES, UNIT_WORDS
 from bvh.rebuild_policy import Decision, RebuildPolicy
 from bvh.scene_bvh import SceneBvh
@@ -32,6 +31,7 @@ from engine.scene.mesh import F64
 from engine.scene.pose import check_time
 from passes.deforming import deforming_blases
 from passes.deforming_tree import DeformingTree
+from passes.moved_bvh import read_moved_bvh
 from passes.prepare import PreparedScene
 from passes.rebuilding import Place
 from passes.rigid import RigidObjects, place_objects
@@ -269,35 +269,16 @@ class MovingScene:
         return [] if self._stages is None or self._held == REST else self._stages.messages()
 
     def bvh(self) -> SceneBvh:
-        """The structure as it is on the GPU now, read back: `words` and all that goes with it. Of
-        a BLAS that moved, `blas_stats` are measured anew, its SAH by stored boxes."""
-        prepared = self.prepared.bvh
-        stages = self._stages
-        if stages is None or self._held == REST:
-            return prepared
-        bases, stats = prepared.blas_bases.copy(), list(prepared.blas_stats)
-        for tree in stages.trees:
-            bases[tree.number] = tree.base
-        instances = list(prepared.instances)
+        """The structure as it is on the GPU now, read back if it is not the one prepared."""
+        if self._stages is None or self._held == REST:
+            return self.prepared.bvh
+        moved: dict[int, F64] = {}
         if self.pose.clip is not None:
-            moved = self.rigid.transforms(self.pose.clip, self.pose.worlds)
-            for i, transform in zip(self.rigid.instances, moved, strict=True):
-                instances[i] = replace(instances[i], transform=transform)
-        now = replace(
-            prepared,
-            words=self.device.read(self.buffers["bvh"]),
-            parents=self.device.read(self.buffers["parents"]),
-            blas_bases=bases,
-            instances=tuple(instances),
+            transforms = self.rigid.transforms(self.pose.clip, self.pose.worlds)
+            moved = dict(zip(self.rigid.instances.tolist(), transforms, strict=True))
+        return read_moved_bvh(
+            self.device, self.prepared.bvh, self.buffers, self._stages.trees, moved
         )
-        for tree in stages.trees:
-            found = describe_container(now.blas_words(tree.number))
-            stats[tree.number] = replace(
-                stats[tree.number],
-                blocks=found["leaves"],
-                **{n: found[n] for n in ("nodes_fp16", "nodes_fp32", "bytes", "depth", "sah")},
-            )
-        return replace(now, blas_stats=tuple(stats))
 
 
 def _write_span(

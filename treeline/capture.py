@@ -98,9 +98,10 @@ def capture_frame(
     capture needs where that is more than `limit_mb`."""
     data, scene = frame.data, frame.scene
     uniforms = pack_uniforms(frame.inputs, data.width, data.height, scene.bases)
+    bvh = frame.bvh()
     buffers = {
-        "bvh": scene.prepared.bvh.words,
-        "parents": scene.prepared.bvh.parents,
+        "bvh": bvh.words,
+        "parents": bvh.parents,
         "frame": np.ascontiguousarray(uniforms.reshape(1)).view(np.uint32),
         "alpha": np.ascontiguousarray(scene.arrays["alpha"]).reshape(-1).view(np.uint32),
         "texels": np.ascontiguousarray(scene.arrays["texels"]).reshape(-1).view(np.uint32),
@@ -126,12 +127,14 @@ def capture_frame(
         raise LimitError(
             f"the capture needs {result.nbytes / 1e6:,.1f} MB, the limit is {limit_mb:g} MB"
         )
-    result.identity.update(make_identity(frame, result, scene_name, scene_sha256, dropped))
+    identity = make_identity(frame, bvh, result, scene_name, scene_sha256, dropped)
+    result.identity.update(identity)
     return result
 
 
 def make_identity(
     frame: HybridFrame,
+    bvh: SceneBvh,
     capture: Capture,
     scene_name: str,
     scene_sha256: str,
@@ -170,7 +173,8 @@ def make_identity(
             "y_fov": float(view.camera.y_fov),
         },
         "kernels": kernels,
-        "guest": guest_identity(frame.scene.prepared.bvh),
+        "pose": {"clip": frame.inputs.clip, "time": frame.inputs.time},
+        "guest": guest_identity(bvh),
         "sha256": digests(capture),
     }
 

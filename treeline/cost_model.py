@@ -9,8 +9,9 @@ After the ray tracing chapter, section 37.1:
 
 Times are from timed runs, hit and miss counts from counted runs at the same sizes. "Traversal"
 holds every pass of a ray type but shading, ray generation included. The structure is built before
-the frame and not updated in it, so build_update_cost is 0 here. Costs are milliseconds,
-coefficients milliseconds a ray (hit, miss).
+the frame; build_update_cost is what a moving scene's update passes took, and 0 where nothing moves.
+It is measured and not modelled. Costs are milliseconds, coefficients milliseconds a ray (hit,
+miss).
 """
 
 from collections.abc import Sequence
@@ -40,6 +41,10 @@ def is_tracing_of(ray_type: str, name: str) -> bool:
 
 def is_traversal_of(ray_type: str, name: str) -> bool:
     return name.split("/")[0] == "traverse" and is_pass_of(ray_type, name)
+
+
+def is_update(name: str) -> bool:
+    return name.split("/")[0] == "update"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Setting:
     seed: int
     traversal: str = "fast"  # one of bvh.gpu.trace_rays.TRAVERSALS
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
+    pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
 
 def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
@@ -39,6 +40,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
     return (
         context
         | plain(setting.built)
+        | plain(setting.pose)
         | plain(
             {
                 "width": timed.width,

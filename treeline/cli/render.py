@@ -1,5 +1,6 @@
 """`treeline render`: one picture of a scene, or one of the frame's arbitrary output values."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +10,7 @@ from engine.gpu.errors import UserError
 from passes.slot_counts import SLOT_COUNTS
 from treeline.cli.console import emit_json, note, steps
 from treeline.cli.options import Common, TraversalOption, parse_size, with_common
+from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.outputs import whole_file
 
 AOVS = ("depth", "normal", "roughness", "material", "object", "metalness", "base_color")
@@ -28,6 +30,8 @@ def render(
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
     traversal: TraversalOption = "fast",
+    time: TimeOption = None,
+    clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     samples: Annotated[int, typer.Option(min=1, help="Frames averaged into the picture.")] = 4,
     oracle: Annotated[
@@ -51,6 +55,7 @@ def render(
         device = common.open_device()
         progress.begin("loading the scene")
         scene = common.load_scene()
+        pose = choose_pose(scene, time, clip)
         prepared = structures.build_for(common, scene, progress, device=device).prepared
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
         counted = aov is not None and "/" in aov
@@ -58,6 +63,8 @@ def render(
             width, height, seed=seed, gbuffer=gbuffer, count=counted, traversal=traversal
         )
         frame = HybridFrame(device, prepared, options)
+        if pose is not None:
+            frame.inputs = replace(frame.inputs, **pose.fields())
         stats = frame.run(0)
         if stats.dropped:
             stats = frame.run(0)  # the queues have grown to what the first frame needed
@@ -68,10 +75,14 @@ def render(
             note(f"warning: {'; '.join(stats.failures)}: the picture misses rays")
         difference = None
         if oracle is not None:
+            from engine.scene.pose import posed
             from treeline.raster_oracle import compare, render_oracle
 
-            view = render_oracle(prepared.scene, width, height)
-            difference = compare(prepared.scene, view, frame.aov("depth"), frame.aov("object"))
+            placed = prepared.scene
+            if pose is not None and placed.animation is not None:
+                placed = posed(placed, placed.animation.clip(pose.clip), pose.time)
+            view = render_oracle(placed, width, height)
+            difference = compare(placed, view, frame.aov("depth"), frame.aov("object"))
             pixels = difference.picture
         else:
             pixels = frame.image() if aov is None else view_aov(aov, frame.aov(aov))
@@ -85,6 +96,8 @@ def render(
         "result_hash": result_hash,
         "rays": {name: counts.rays for name, counts in stats.rays.items()},
     }
+    if pose is not None:
+        result.update(pose.fields())
     if difference is not None:
         result["oracle"] = difference.summary()
     emit_json(result, common.json)

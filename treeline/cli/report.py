@@ -1,6 +1,7 @@
 """`treeline report`: what each ray type cost, as JSON, CSV, one HTML page and a table."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,6 +9,7 @@ import typer
 
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.options import Common, TraversalOption, parse_size, with_common
+from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.outputs import whole_folder
 
 # size, frames, warm-up: on a GPU, and on a CPU driver, where a frame takes seconds.
@@ -35,6 +37,8 @@ def report(
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
     traversal: TraversalOption = "fast",
+    time: TimeOption = None,
+    clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
 ) -> None:
     """Measure a frame and report what each ray type cost."""
@@ -64,6 +68,7 @@ def report(
         options = common.build_options()
         progress.begin("loading the scene")
         scene = common.load_scene()
+        pose = choose_pose(scene, time, clip)
         structure = structures.build_for(common, scene, progress, device=device)
         prepared = structure.prepared
         on_gpu = GpuScene(device, prepared)
@@ -72,7 +77,10 @@ def report(
             settings = FrameOptions(
                 width, height, seed=seed, gbuffer=gbuffer, count=count, traversal=traversal
             )
-            return HybridFrame(device, prepared, settings, on_gpu)
+            frame = HybridFrame(device, prepared, settings, on_gpu)
+            if pose is not None:
+                frame.inputs = replace(frame.inputs, **pose.fields())
+            return frame
 
         measurement = measure(
             make_frame,
@@ -95,6 +103,7 @@ def report(
             seed=seed,
             traversal=traversal,
             built=structure.context(),
+            pose=pose.fields() if pose else {},
         )
         progress.begin("writing the report")
         document = make_report(setting, prepared.bvh, measurement)
