@@ -6,6 +6,7 @@ GPU these are read back, once, when the first refit is asked for: that waits.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bvh.layout import UNIT_WORDS
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from engine.scene.records import VERTEX
-from passes.rebuilding import GpuRebuild, Place, options_on_gpu
+from passes.rebuilding import GpuRebuild, Place
 
 U32 = NDArray[np.uint32]
 COST_BYTES = 4 * (GROUPS + 1)
@@ -28,8 +29,9 @@ COST_BYTES = 4 * (GROUPS + 1)
 
 class DeformingTree:
     """BLAS number `number`, known as `name`, of `triangles[g]` `[m, 3]` (vertex indices of each
-    geometry). `buffers` are the scene's, `refit` that of the tree as prepared, `place` where it may
-    be built anew (None: nowhere), `alike` as for `bvh.gpu.refit_plan.block_vertices`."""
+    geometry), built anew by `options`. `buffers` are the scene's, `refit` that of the tree as
+    prepared, `place` where it may be built anew (None: nowhere), `alike` as for
+    `bvh.gpu.refit_plan.block_vertices`."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class DeformingTree:
                 self.device,
                 self._triangles,
                 self._opaque,
-                options_on_gpu(self._options, self._leaf),
+                replace(self._options, leaf=min(self._options.leaf, self._leaf)),
                 self._place,
                 self._buffers,
                 self._prepared_refit.vertex_first,

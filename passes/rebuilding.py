@@ -18,7 +18,9 @@ from bvh.gpu.blas_builder import GpuBlasBuilder, refusal
 from bvh.gpu.build_capacity import build_capacity
 from bvh.gpu.encode import most_units
 from bvh.gpu.gather_triangles import GpuGather
+from bvh.gpu.trace_rays import scene_has_fans
 from bvh.layout import UNIT_BYTES
+from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.scene.records import VERTEX
 
@@ -43,10 +45,15 @@ def room_bytes(triangles: int, options: BuildOptions) -> int:
     return UNIT_BYTES * (most_units(blocks) + fans)
 
 
-def options_on_gpu(options: BuildOptions, leaf: int) -> BuildOptions:
-    """The nearest to `options` that a GPU builds, with `leaf` triangles a block at most."""
-    near = replace(options, pairing="near", leaf=min(options.leaf, leaf))
-    return replace(near, leaf=min(near.leaf, 2)) if refusal(near) else near
+def rebuild_options(bvh: SceneBvh) -> BuildOptions:
+    """The nearest to the scene's own that a GPU builds. Frames have kernels without FP16 nodes or
+    fans where the prepared scene has none, so that a tree built later may not have them either."""
+    options = replace(bvh.options, pairing="near")
+    if not any(stats.nodes_fp16 for stats in bvh.blas_stats):
+        options = replace(options, nodes="fp32")
+    if refusal(options) or not scene_has_fans(bvh):
+        options = replace(options, leaf=min(options.leaf, 2))
+    return options
 
 
 class GpuRebuild:

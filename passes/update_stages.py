@@ -17,7 +17,7 @@ from engine.gpu.stage import submit_pass
 from passes.deforming import DeformingObjects, deforming_blases
 from passes.deforming_tree import COST_BYTES, DeformingTree
 from passes.prepare import PreparedScene
-from passes.rebuilding import Place
+from passes.rebuilding import Place, rebuild_options
 from passes.skinned import vertex_count
 
 
@@ -57,6 +57,7 @@ class UpdateStages:
         scene, bvh = prepared.scene, prepared.bvh
         first_objects = {item.blas: item.first_object for item in bvh.instances}
         names: list[str] = []
+        options = rebuild_options(bvh)
         for number, triangles in deforming.items():
             parts = scene.instances[first_objects[number] :][: len(triangles)]
             name = bvh.blas_names[number]
@@ -67,7 +68,7 @@ class UpdateStages:
                 number,
                 triangles,
                 [scene.materials[scene.meshes[part.mesh].material].opaque for part in parts],
-                prepared.options,
+                options,
                 self.buffers,
                 self.objects.refits[number],
                 int(bvh.blas_bases[number]),

@@ -45,7 +45,7 @@ class GpuGather:
         self, device: Device, triangles: Sequence[U32], vertex_words: int, vertex_first: int
     ) -> None:
         corners = np.concatenate([np.asarray(t, np.uint32).reshape(-1) for t in triangles])
-        record = np.zeros(1, GATHER_PARAMETERS.dtype)
+        self.record = record = np.zeros(1, GATHER_PARAMETERS.dtype)
         record["corners"] = self.corners = len(corners)
         record["vertex_words"], record["vertex_first"] = vertex_words, vertex_first
         path = "bvh/gpu/shaders/gather_triangles.wgsl"

@@ -168,8 +168,8 @@ def test_a_clip_repeats_or_stays(device: Any, scene_of: Callable[[str], Scene]) 
     frame = make_frame(device, scene_of("Fox"))
     duration = frame.timeline()[2].duration
 
-    def at(time: float, **more: Any) -> str:
-        show(frame, "Run", time, **more)
+    def at(time: float, loop: bool = True) -> str:
+        show(frame, "Run", time, loop=loop)
         return frame.result_hash()
 
     start, middle, end = at(0.0), at(0.25), at(duration)

@@ -8,7 +8,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.spatial.transform import Rotation, Slerp
 
 from engine.gpu.errors import UserError
-from engine.scene.animation import Channel, compose, slerp
+from engine.scene.animation import Channel, Clip, compose, slerp
 from engine.scene.gltf_data import open_gltf
 from engine.scene.gltf_nodes import placed_nodes
 from engine.scene.load import load_scene
@@ -157,3 +157,13 @@ def test_damaged_clips_are_errors(
     _animated(glb, corners, **damage(glb))
     with pytest.raises(UserError, match=message):
         load_scene(write(glb))
+
+
+def test_clips_start_wrap_and_hold() -> None:
+    late = _channel("translation", "LINEAR", np.eye(3))
+    clip = Clip("late", 2.5, (late,))
+    assert clip.start == 0.5
+    times = (-9.0, 0.0, 2.5, 2.6, 7.0, 1e9)
+    assert [clip.wrapped(t) for t in times] == pytest.approx([0, 0, 2.5, 0.1, 2.0, 0.0])
+    assert [clip.wrapped(t, loop=False) for t in times] == [0, 0, 2.5, 2.5, 2.5, 2.5]
+    assert Clip("pose", 0.0, ()).wrapped(5.0) == Clip("pose", 0.0, ()).start == 0.0
