@@ -47,6 +47,7 @@ class FrameData:
             ray.name: max(1, int(self.pixels * ray.slots_per_pixel * options.queue_fraction))
             for ray in RAY_TYPES
         }
+        self._posed = 0  # MovingScene.serial when the last frame began
         self._check_limits()
         self.textures: dict[str, Any] = {}
         self.resources: dict[str, Any] = dict(scene.buffers)
@@ -120,7 +121,7 @@ class FrameData:
         for a clip that the scene does not have."""
         moving = self.scene.moving
         if moving:
-            moving.begin(
+            self._posed = moving.begin(
                 inputs.clip,
                 inputs.time,
                 loop=inputs.loop,
@@ -132,6 +133,13 @@ class FrameData:
             raise UserError(f"{name}: no clip '{inputs.clip}', nothing moves here")
         record = pack_uniforms(inputs, self.width, self.height, self.scene.bases)
         self.device.write(self.resources["frame"], record.reshape(1))
+
+    def hold_pose(self, inputs: FrameInputs) -> None:
+        """Before a frame that began with `inputs` goes on: the scene is in its pose again, where
+        another frame has posed it since."""
+        moving = self.scene.moving
+        if moving and moving.serial != self._posed:
+            self._posed = moving.hold(inputs.clip, inputs.time, loop=inputs.loop)
 
     def grow_queues(self, stats: FrameStats) -> None:
         """Makes room for what the last frame dropped, and for the ray that each dropped one might

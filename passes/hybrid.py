@@ -236,7 +236,7 @@ class HybridFrame:
         None, the last one the statistics. It may be left at any step; the picture changes in the
         last."""
         before = self._begin(frame_index, sample_count, inputs)
-        frame = self._frame
+        frame, inputs = self._frame, self.inputs
         steps = frame.steps(budget_ms)
         while True:
             try:
@@ -245,6 +245,7 @@ class HybridFrame:
                 times = ended.value
                 break
             yield None
+            self.data.hold_pose(inputs)
         yield self._collect(times, before)
 
     def _begin(self, frame_index: int, sample_count: int, inputs: FrameInputs | None) -> Traffic:

@@ -80,6 +80,7 @@ class MovingScene:
         self._arrays, self._vertex_first, self._places = arrays, vertex_first, places
         self._objects = prepared.pack.objects.copy()
         self._stages: UpdateStages | None = None
+        self.serial = 0  # of the frame that posed the scene last
         self._frame = 0
         self._held: Key | None = REST  # the pose that the buffers hold; None: some of one
 
@@ -104,13 +105,18 @@ class MovingScene:
 
     # -- the pose of a frame -------------------------------------------------------------------
 
-    def begin(self, clip: str | None, time: float, *, loop: bool, update: str, again: bool) -> None:
+    def begin(self, clip: str | None, time: float, *, loop: bool, update: str, again: bool) -> int:
         """Before a frame is encoded: its pose to the GPU, and what its passes will do. `again`: a
         further sample of a picture, which needs nothing where the scene is in that pose already.
-        UserError for a clip that there is not, or a time that is not finite."""
+        The new `serial`. UserError for a clip that there is not, or a time that is not finite."""
+        self.serial += 1
         if clip is None:
             self._put_to_rest()
-            return
+        else:
+            self._pose(clip, time, loop, update, again)
+        return self.serial
+
+    def _pose(self, clip: str, time: float, loop: bool, update: str, again: bool) -> None:
         found = self.animation.clip(clip)
         at = found.wrapped(check_time(time), loop)
         stages = self._make_stages()
@@ -129,13 +135,14 @@ class MovingScene:
             self._decide(stages, update, changed)
         stages.skin = stages.tlas_stale = True
 
-    def hold(self, clip: str | None, time: float, *, loop: bool) -> None:
-        """For a frame that goes on after others of the scene were drawn: puts the scene into its
-        pose again, by refits in a submission of their own, where it is in another."""
-        self.begin(clip, time, loop=loop, update="refit", again=True)
+    def hold(self, clip: str | None, time: float, *, loop: bool) -> int:
+        """For a frame that goes on after others of the scene began: puts the scene into its pose
+        again, by refits in a submission of their own, where it is in another. The new `serial`."""
+        serial = self.begin(clip, time, loop=loop, update="refit", again=True)
         stages = self._stages
         if stages and stages.waiting:
             submit_pass(self.device, *self._encodes(stages).values(), label="update")
+        return serial
 
     def _place_rigid(self, stages: UpdateStages, clip: Clip, worlds: F64) -> None:
         """The transforms of rigid instances, as instances and as objects."""

@@ -229,6 +229,30 @@ def test_frames_of_one_scene_at_different_times(device: Any, stage: Scene) -> No
     assert (b.result_hash(), b.image().tobytes()) == alone[1]
 
 
+def test_frames_in_parts_between_each_other(device: Any, stage: Scene) -> None:
+    prepared = prepare(stage, EXACT)
+    on_gpu = GpuScene(device, prepared)
+    updates = ("refit", "rebuild", "refit")
+    frames = [make_frame(device, prepared, on_gpu, update=update) for update in updates]
+    poses = [("Run", 0.2), ("Run", 0.7), (None, 0.0)]
+    alone = []
+    for frame, (clip, time) in zip(frames, poses, strict=True):
+        show(frame, clip, time)
+        alone.append((frame.result_hash(), frame.image().tobytes()))
+    steps = {i: f.steps(inputs=f.inputs, budget_ms=1.0) for i, f in enumerate(frames)}
+    between = {}
+    taken = 0
+    while steps:
+        for i in list(steps):
+            taken += 1
+            stats = next(steps[i])
+            if stats is not None:
+                assert stats.valid
+                between[i] = (frames[i].result_hash(), frames[i].image().tobytes())
+                del steps[i]
+    assert taken > 12 and [between[i] for i in range(3)] == alone
+
+
 def test_a_frame_that_goes_on_holds_its_pose(device: Any, stage: Scene) -> None:
     prepared = prepare(stage, FAST)
     frame = make_frame(device, prepared)
