@@ -23,7 +23,7 @@ from bvh.layout import (
 )
 from engine.scene.camera import Camera
 from engine.view.lines import LineBatch, LineRenderer
-from treeline.view.box_levels import BoxLevels
+from treeline.view.box_levels import BoxLevels, Level
 from treeline.view.structure_tree import BOX_16, BOX_32, TLAS_ROOT, StructureTree
 from treeline.view.view_state import WHOLE_TLAS, BoxOverlay, NodeRef
 
@@ -95,12 +95,18 @@ class OverlayStats:
         return f"{self.drawn:,} of {self.total:,} boxes drawn{more}"
 
 
-def legend(overlay: BoxOverlay) -> list[tuple[str, tuple[float, float, float]]]:
-    """(label, sRGB) of what the overlay's colours mean, for the levels shown."""
+def legend(overlay: BoxOverlay, deepest: int) -> list[tuple[str, tuple[float, float, float]]]:
+    """(label, sRGB) of what the overlay's colours mean, for the levels that are shown of a
+    container whose last one is `deepest`."""
     if overlay.colour_by == "kind":
         return list(KIND_COLOURS.items())
-    levels = range(overlay.low, overlay.high + 1)
+    levels = shown_levels(overlay, deepest)
     return [(f"level {k}", LEVEL_COLOURS[k % len(LEVEL_COLOURS)]) for k in levels]
+
+
+def shown_levels(overlay: BoxOverlay, deepest: int) -> range:
+    """The levels of the range that there are; the last one where it begins below."""
+    return range(min(overlay.low, deepest), min(overlay.high, deepest) + 1)
 
 
 def shown_container(tree: StructureTree, selected: NodeRef | None) -> NodeRef:
@@ -109,19 +115,18 @@ def shown_container(tree: StructureTree, selected: NodeRef | None) -> NodeRef:
     if selected is None:
         only = tree.instance_node(0) if len(tree.bvh.instances) == 1 else None
         return TLAS_ROOT if only is None else tree.children(only)[0]
-    # From an instance's node on, the BLAS that it places is of interest.
     return tree.path_in_container(selected)[0]
 
 
 class BoxDrawing:
     """Keeps what was read of one structure. `batches` are what `LineRenderer.encode` draws."""
 
-    def __init__(self, renderer: LineRenderer, tree: StructureTree) -> None:
+    def __init__(self, renderer: LineRenderer) -> None:
         self.renderer = renderer
-        self.tree = tree
         self.stats = OverlayStats()
         self.budget = CPU_BUDGET if renderer.device.info.is_cpu else GPU_BUDGET
         self.version = 0  # of `batches`: a picture that was drawn with the same one can stay
+        self._tree: StructureTree | None = None
         self._levels: dict[int, BoxLevels] = {}
         self._batch: LineBatch | None = None
         self._uploaded: Any = None  # what the batch was made of
@@ -138,6 +143,7 @@ class BoxDrawing:
 
     def update(
         self,
+        tree: StructureTree,
         overlay: BoxOverlay,
         selected: NodeRef | None,
         camera: Camera,
@@ -148,9 +154,15 @@ class BoxDrawing:
         """Follows the choice and the camera; `size` is the picture's. Takes a few milliseconds
         where levels have to be read, and goes on in the next call."""
         started = time.perf_counter()
-        self._update_highlight(selected)
+        if tree is not self._tree:
+            self._tree = tree
+            self._levels.clear()
+            self._uploaded = self._highlighted = None
+            self._highlight = []
+            self.version += 1
+        self._update_highlight(tree, selected)
         if overlay.shown:
-            total, reading = self._update_boxes(overlay, selected, started)
+            total, reading = self._update_boxes(tree, overlay, selected, started)
             drawn = self._choose(camera, size, moving)
         else:
             self.version += self._batch is not None
@@ -160,35 +172,39 @@ class BoxDrawing:
         self.stats = OverlayStats(drawn, total, spent, reading)
 
     def _update_boxes(
-        self, overlay: BoxOverlay, selected: NodeRef | None, started: float
+        self, tree: StructureTree, overlay: BoxOverlay, selected: NodeRef | None, started: float
     ) -> tuple[int, bool]:
         """Reads and uploads what is missing; (boxes in the levels, whether more are to come)."""
-        root = shown_container(self.tree, selected)
+        root = shown_container(tree, selected)
         if root.container not in self._levels:
-            self._levels[root.container] = BoxLevels(self.tree, root.container)
+            self._levels[root.container] = BoxLevels(tree, root.container)
         known = self._levels[root.container]
-        while len(known.levels) <= overlay.high and not known.complete:
+        wanted = shown_levels(overlay, tree.header(root.container).depth)
+        while len(known.levels) < wanted.stop and not known.complete:
             if time.perf_counter() - started > 1e-3 * STEP_MS:
                 break
             known.step()
-        levels = known.levels[overlay.low : overlay.high + 1]
-        key = (root, overlay.low, overlay.high, overlay.colour_by, len(levels))
+        levels = known.levels[wanted.start : wanted.stop]
+        key = (root, wanted, overlay.colour_by, len(levels))
         if key != self._uploaded:
-            self._upload(root, overlay, levels)
+            self._upload(tree, root, overlay.colour_by, wanted.start, levels)
             self._uploaded, self._chosen = key, None
-        reading = len(known.levels) <= overlay.high and not known.complete
+        reading = len(known.levels) < wanted.stop and not known.complete
         return len(self._radii), reading
 
-    def _upload(self, root: NodeRef, overlay: BoxOverlay, levels: Sequence[Any]) -> None:
+    def _upload(
+        self, tree: StructureTree, root: NodeRef, colour_by: str, low: int, levels: Sequence[Level]
+    ) -> None:
         counts = [len(level.types) for level in levels]
-        boxes = np.concatenate([level.boxes for level in levels] or [np.zeros((0, 2, 3))])
-        if overlay.colour_by == "kind":
-            types = np.concatenate([level.types for level in levels] or [np.zeros(0, np.uint8)])
+        nothing = np.zeros((0, 2, 3), np.float32)
+        boxes = np.concatenate([nothing, *(level.boxes for level in levels)])
+        if colour_by == "kind":
+            types = np.concatenate([np.zeros(0, np.uint8), *(x.types for x in levels)])
             colours, palette = _KIND_OF_TYPE[types], tuple(KIND_COLOURS.values())
         else:
-            colours = np.repeat(overlay.low + np.arange(len(levels)), counts)
+            colours = np.repeat(low + np.arange(len(levels)), counts)
             colours, palette = colours % len(LEVEL_COLOURS), LEVEL_COLOURS
-        matrix = self._transform(root)
+        matrix = placement(tree, root)
         middle = 0.5 * (boxes[:, 0] + boxes[:, 1])
         self._centres = np.asarray(matrix[:, :3] @ middle.T + matrix[:, 3:], np.float32)
         stretch = float(np.linalg.norm(matrix[:, :3].astype(np.float64), 2))
@@ -197,11 +213,6 @@ class BoxDrawing:
         self._batch = self.renderer.boxes(
             boxes, colours, with_alpha(palette), transforms=matrix[None]
         )
-
-    def _transform(self, ref: NodeRef) -> F32:
-        if ref.container == WHOLE_TLAS or ref.instance < 0:
-            return np.eye(3, 4, dtype=np.float32)
-        return self.tree.transform(ref.instance)
 
     def _choose(self, camera: Camera, size: tuple[int, int], moving: bool) -> int:
         """Lists the boxes worth drawing; how many."""
@@ -215,7 +226,7 @@ class BoxDrawing:
             self.version += 1
         return self._batch.count
 
-    def _update_highlight(self, selected: NodeRef | None) -> None:
+    def _update_highlight(self, tree: StructureTree, selected: NodeRef | None) -> None:
         """The selected node's box, and those in its slots."""
         if selected == self._highlighted:
             return
@@ -225,17 +236,25 @@ class BoxDrawing:
         if selected is None:
             return
         refs = [selected]
-        if self.tree.kind(selected) in (BOX_16, BOX_32):
-            refs = [*self.tree.children(selected), selected]
-        boxes = np.stack([self.tree.box(ref) for ref in refs])
+        if tree.kind(selected) in (BOX_16, BOX_32):
+            refs = [*tree.children(selected), selected]
+        boxes = np.stack([tree.box(ref) for ref in refs])
         if np.isfinite(boxes).all():
             colours = np.array([CHILD_COLOUR] * (len(refs) - 1) + [SELECTED_COLOUR], np.float32)
-            matrix = self._transform(selected)[None]
+            matrix = placement(tree, selected)[None]
             for part, width in ((slice(0, -1), 1.4), (slice(-1, None), 2.6)):
                 index = np.arange(len(refs), dtype=np.uint32)[part]
                 self._highlight.append(
                     self.renderer.boxes(boxes[part], index, colours, transforms=matrix, width=width)
                 )
+
+
+def placement(tree: StructureTree, ref: NodeRef) -> F32:
+    """[3, 4] from the node's container to the world; the identity where it was reached through no
+    instance."""
+    if ref.container == WHOLE_TLAS or ref.instance < 0:
+        return np.eye(3, 4, dtype=np.float32)
+    return tree.transform(ref.instance)
 
 
 def with_alpha(palette: Sequence[tuple[float, float, float]]) -> F32:

@@ -32,7 +32,8 @@ _DESCRIPTOR = HEADER.offsets["descriptor"] // 4
 def node_fields(tree: StructureTree, ref: NodeRef) -> Lines:
     """(name, value) of everything that the node's bytes say, and where they are."""
     row = tree.row(ref)
-    parent = "none" if row.parent == INVALID_POINTER else f"0x{row.parent:08x}"
+    above = tree.parent(ref)
+    parent = "none" if above is None else f"0x{above.pointer:08x} {tree.label(above)}"
     lines = [
         ("kind", f"{row.kind}, type {ref.pointer & 7} ({NODE_NAMES[ref.pointer & 7]})"),
         ("byte offset", f"{row.offset} (0x{row.offset:x})"),

@@ -197,8 +197,13 @@ class ViewSession:
             self._wanted_size, self._resized_at = (width, height), self._clock()
 
     def set_hidden(self, instances: frozenset[int]) -> None:
-        """TLAS instances that no ray sees."""
-        raise NotImplementedError
+        """TLAS instances of what is shown that no ray sees and that are not rasterised; all others
+        are. UserError for one that cannot be hidden."""
+        active = self.active
+        if active is None or instances == active.scene.hidden:
+            return
+        active.scene.set_hidden(instances)
+        active.drawing.look(self._inputs(active.scene, active.settings))
 
     def retry(self) -> None:
         """Tries again after an error, on a new device if the old one was lost."""

@@ -42,8 +42,8 @@ def tree(bvh: SceneBvh) -> StructureTree:
 
 
 @pytest.fixture
-def drawing(device: Any, tree: StructureTree) -> BoxDrawing:
-    return BoxDrawing(LineRenderer(device), tree)
+def drawing(device: Any) -> BoxDrawing:
+    return BoxDrawing(LineRenderer(device))
 
 
 def decoded_levels(words: Any) -> list[tuple[Any, Any]]:
@@ -91,9 +91,11 @@ def test_an_empty_scene_has_no_level() -> None:
     assert known.levels == []
 
 
-def settled(drawing: BoxDrawing, overlay: BoxOverlay, selected: Any, **more: Any) -> Any:
+def settled(
+    tree: StructureTree, drawing: BoxDrawing, overlay: BoxOverlay, selected: Any, **more: Any
+) -> Any:
     for _ in range(100):
-        drawing.update(overlay, selected, CAMERA, SIZE, **more)
+        drawing.update(tree, overlay, selected, CAMERA, SIZE, **more)
         if not drawing.stats.reading:
             return drawing.stats
     raise AssertionError("still reading")
@@ -114,13 +116,13 @@ def seen_corners(boxes: Any, matrix: Any) -> tuple[Any, Any]:
 
 
 def test_what_is_drawn_and_what_is_not(
-    device: Any, bvh: SceneBvh, drawing: BoxDrawing, monkeypatch: Any
+    device: Any, bvh: SceneBvh, tree: StructureTree, drawing: BoxDrawing, monkeypatch: Any
 ) -> None:
     """Everything that has a corner in view and is clearly large; nothing that is clearly small."""
     monkeypatch.setattr(drawing, "budget", DrawBudget(1e6, 1e6, 1.0, 0.0))
     root = NodeRef(0, 0x15, 0)
     overlay = BoxOverlay(True, 2, 5, "level")
-    stats = settled(drawing, overlay, root)
+    stats = settled(tree, drawing, overlay, root)
     levels = decoded_levels(bvh.blas_words(0))[1:5]
     assert stats.total == sum(len(boxes) for boxes, _ in levels)
     batch = drawing.batches[0]
@@ -176,33 +178,35 @@ def test_of_too_many_the_largest_are_drawn(rng: Any) -> None:
     assert len(affordable(huge, DrawBudget(1, 1, 0.0001, 1.0), 1.0, SIZE)) == 1000 // SIZE[0]
 
 
-def test_a_picture_with_the_same_version_can_stay(drawing: BoxDrawing) -> None:
+def test_a_picture_with_the_same_version_can_stay(tree: StructureTree, drawing: BoxDrawing) -> None:
     overlay = BoxOverlay(True, 0, 3, "level")
-    settled(drawing, overlay, TLAS_ROOT)
+    settled(tree, drawing, overlay, TLAS_ROOT)
     version = drawing.version
-    drawing.update(overlay, TLAS_ROOT, CAMERA, SIZE)
+    drawing.update(tree, overlay, TLAS_ROOT, CAMERA, SIZE)
     assert drawing.version == version
     for change in (
-        lambda: setattr(overlay, "high", 2),
+        lambda: setattr(overlay, "high", 0),
         lambda: setattr(overlay, "colour_by", "kind"),
         lambda: setattr(overlay, "shown", False),
     ):
         change()
-        drawing.update(overlay, TLAS_ROOT, CAMERA, SIZE)
+        drawing.update(tree, overlay, TLAS_ROOT, CAMERA, SIZE)
         assert drawing.version != version
         version = drawing.version
-    drawing.update(overlay, NodeRef(0, 0x15, 0), CAMERA, SIZE)
+    drawing.update(tree, overlay, NodeRef(0, 0x15, 0), CAMERA, SIZE)
     assert drawing.version != version
 
 
-def test_colours_by_level_and_by_kind(device: Any, bvh: SceneBvh, drawing: BoxDrawing) -> None:
+def test_colours_by_level_and_by_kind(
+    device: Any, bvh: SceneBvh, tree: StructureTree, drawing: BoxDrawing
+) -> None:
     for colour_by in ("level", "kind"):
         overlay = BoxOverlay(True, 1, 3, colour_by)
-        settled(drawing, overlay, NodeRef(0, 0x15, 0))
+        settled(tree, drawing, overlay, NodeRef(0, 0x15, 0))
         batch = drawing.batches[0]
         items = device.read(batch.items, np.uint32, count=8 * drawing.stats.total).reshape(-1, 8)
         palette = device.read(batch.colours, np.float32).reshape(-1, 4)
-        shown = dict(legend(overlay))
+        shown = dict(legend(overlay, 9))
         levels = decoded_levels(bvh.blas_words(0))[:3]
         if colour_by == "level":
             names = np.repeat(["level 1", "level 2", "level 3"], [len(t) for _, t in levels])
@@ -227,7 +231,7 @@ def test_the_selected_node_and_its_slots(
     overlay = BoxOverlay()  # not shown: only the selected node is
     root = NodeRef(0, 0x15, 0)
     node = tree.children(root)[0]
-    drawing.update(overlay, node, CAMERA, SIZE)
+    drawing.update(tree, overlay, node, CAMERA, SIZE)
     slots, own = drawing.batches
     assert (slots.count, own.count) == (len(tree.children(node)), 1)
     items = device.read(own.items, np.float32, count=8)
@@ -237,5 +241,5 @@ def test_the_selected_node_and_its_slots(
     index = device.read(own.items, np.uint32, count=8)[3]
     palette = device.read(own.colours, np.float32).reshape(-1, 4)
     assert palette[index].tolist() == list(box_overlay.SELECTED_COLOUR)
-    drawing.update(overlay, None, CAMERA, SIZE)
+    drawing.update(tree, overlay, None, CAMERA, SIZE)
     assert list(drawing.batches) == []

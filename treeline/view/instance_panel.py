@@ -1,0 +1,214 @@
+"""Tables of the instances and of the BLASes: what they are and what rays spent in them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from imgui_bundle import imgui
+
+from engine.view.panels.table import Column, Table
+from passes.rays import RAY_TYPES
+from treeline.view.mean_sah import MeanSah
+from treeline.view.structure_tree import StructureTree
+from treeline.view.structure_view import StructureView
+from treeline.view.view_state import NodeRef, ViewState
+
+if TYPE_CHECKING:
+    from passes.frame_stats import FrameStats
+    from treeline.view.session import ViewSession
+
+ROOT = 0x15
+SPENT = (("nodes", "nodes"), ("triangle_tests", "triangle tests"), ("any_hits", "any-hits"))
+SHARED = "of all instances of the BLAS, in the counted frame"
+
+
+def instance_columns() -> tuple[Column, ...]:
+    return (
+        Column("name", text=True),
+        Column("number"),
+        Column("BLAS"),
+        Column("mask", format=lambda value: f"0x{value:02x}", tooltip="0: hidden"),
+        Column("flags", text=True),
+        *(Column(axis, "m", ".3f", tooltip="origin of the object in the world") for axis in "xyz"),
+        Column("triangles", format=",d"),
+        *_spent_columns(),
+    )
+
+
+def blas_columns() -> tuple[Column, ...]:
+    shares = [
+        Column(f"{ray.name} share", "%", ".1f", tooltip="of the nodes that its rays visited")
+        for ray in RAY_TYPES
+    ]
+    return (
+        Column("name", text=True),
+        Column("number"),
+        Column("instances", format=",d"),
+        Column("triangles", format=",d"),
+        Column("FP16", format=",d", tooltip="box nodes of 64 bytes"),
+        Column("FP32", format=",d", tooltip="box nodes of 128 bytes"),
+        Column("boxes", format=",d", tooltip="used slots of box nodes"),
+        Column("blocks", format=",d", tooltip="of one to four triangles"),
+        Column("fill", "of 4", ".2f", tooltip="used slots a box node"),
+        Column("root SAH", format=".2f", tooltip="of the whole tree"),
+        Column("mean SAH", format=".2f", tooltip="of box nodes alone; read in the background"),
+        Column("depth"),
+        Column("stack bound", tooltip="the most entries that any ray can need"),
+        Column("bytes", "B", ",d"),
+        Column("per triangle", "B", ".1f"),
+        Column("build", "ms", ".1f"),
+        Column("built on", text=True),
+        Column("refits", tooltip="since the last build"),
+        *shares,
+        *_spent_columns(),
+    )
+
+
+def _spent_columns() -> list[Column]:
+    return [
+        Column(f"{ray.name} {label}", format=",d", tooltip=SHARED)
+        for ray in RAY_TYPES
+        for _, label in SPENT
+    ]
+
+
+class InstancePanel:
+    """A click selects the node in the tree."""
+
+    title = "Instances"
+
+    def __init__(self, structure: StructureView | None = None) -> None:
+        self.structure = structure or StructureView()
+        self.instances = Table("instances", instance_columns())
+        self.blases = Table("BLASes", blas_columns())
+        self._mean: list[MeanSah] = []
+        self._version = 0
+        self._filled: Any = None  # what the tables were filled from
+        self._columns: list[list[Any]] = []  # of BLASes, that do not change
+
+    def draw(self, session: "ViewSession", state: ViewState) -> None:
+        tree = self.structure.follow(session, state)
+        if tree is None:
+            imgui.text_disabled("no structure yet")
+            return
+        self._follow(session, tree)
+        height = imgui.get_content_region_avail().y
+        line = imgui.get_text_line_height_with_spacing()
+        imgui.text_disabled("Instances")
+        row = self.instances.draw((0.0, 0.5 * height - 2.5 * line))
+        if row is not None:
+            state.selected = tree.instance_node(row)
+        imgui.text_disabled("BLASes")
+        row = self.blases.draw()
+        if row is not None:
+            state.selected = NodeRef(row, ROOT)
+
+    def _follow(self, session: "ViewSession", tree: StructureTree) -> None:
+        """Fills the tables where something has changed; reads one part of a mean."""
+        if self.structure.version != self._version:
+            self._version = self.structure.version
+            self._mean = [MeanSah(tree, i) for i in range(len(tree.bvh.blas_bases))]
+            self._columns = blas_facts(session, tree)
+        reading = next((mean for mean in self._mean if mean.value is None), None)
+        if reading is not None:
+            reading.step()
+        known = sum(mean.value is not None for mean in self._mean)
+        refits = refits_since_build(session, tree)
+        key = (self.structure.bytes_version, id(session.counted), known, tuple(refits))
+        if key != self._filled:
+            self._filled = key
+            counted = session.counted
+            self.instances.set_columns(instance_rows(session, tree, counted))
+            self.blases.set_columns(self._blas_rows(tree, refits, counted))
+
+    def _blas_rows(
+        self, tree: StructureTree, refits: list[int], counted: "FrameStats | None"
+    ) -> list[Sequence[Any]]:
+        facts = self._columns
+        return [
+            *facts[:10],
+            [mean.value for mean in self._mean],
+            *facts[10:],
+            refits,
+            *shares(tree.bvh.blas_names, counted),
+            *spent(tree.bvh.blas_names, counted),
+        ]
+
+
+def instance_rows(
+    session: "ViewSession", tree: StructureTree, counted: "FrameStats | None"
+) -> list[Sequence[Any]]:
+    """Columns of `instance_columns`."""
+    bvh = tree.bvh
+    items = bvh.instances
+    names = [bvh.blas_names[item.blas] for item in items]
+    places = [[float(item.transform[axis, 3]) for item in items] for axis in range(3)]
+    return [
+        [item.name or f"instance {i}" for i, item in enumerate(items)],
+        list(range(len(items))),
+        [item.blas for item in items],
+        [item.mask for item in items],
+        [item.flags.name or "" if item.flags else "" for item in items],
+        *places,
+        [bvh.blas_stats[item.blas].triangles for item in items],
+        *spent(names, counted),
+    ]
+
+
+def blas_facts(session: "ViewSession", tree: StructureTree) -> list[list[Any]]:
+    """The columns of `blas_columns` that a build decides, without the mean SAH."""
+    bvh = tree.bvh
+    uses = Counter(item.blas for item in bvh.instances)
+    on = session.active.structure.on if session.active is not None else ""
+    count = len(bvh.blas_stats)
+    stats = bvh.blas_stats
+    return [
+        list(bvh.blas_names),
+        list(range(count)),
+        [uses[i] for i in range(count)],
+        [s.triangles for s in stats],
+        [s.nodes_fp16 for s in stats],
+        [s.nodes_fp32 for s in stats],
+        [round(s.fill * (s.nodes_fp16 + s.nodes_fp32)) for s in stats],
+        [s.blocks for s in stats],
+        [s.fill for s in stats],
+        [s.sah for s in stats],
+        [s.depth for s in stats],
+        [s.stack_bound for s in stats],
+        [s.bytes for s in stats],
+        [s.bytes / s.triangles if s.triangles else None for s in stats],
+        [s.build_ms for s in stats],
+        [on] * count,
+    ]
+
+
+def refits_since_build(session: "ViewSession", tree: StructureTree) -> list[int]:
+    """Of every BLAS; 0 where nothing moves."""
+    moving = session.frame.scene.moving if session.frame is not None else None
+    known = moving.refits_since_build if moving is not None else {}
+    return [known.get(name, 0) for name in tree.bvh.blas_names]
+
+
+def spent(names: Sequence[str], counted: "FrameStats | None") -> list[list[int | None]]:
+    """What each ray type spent in the objects of these names, in the order of `_spent_columns`;
+    None before a frame was counted."""
+    if counted is None:
+        return [[None] * len(names) for _ in RAY_TYPES for _ in SPENT]
+    found = counted.objects
+    return [
+        [found.get((name, ray.name), {}).get(key, 0) for name in names]
+        for ray in RAY_TYPES
+        for key, _ in SPENT
+    ]
+
+
+def shares(names: Sequence[str], counted: "FrameStats | None") -> list[list[float | None]]:
+    """[ray types] percent of the nodes that were visited in objects of these names."""
+    if counted is None:
+        return [[None] * len(names) for _ in RAY_TYPES]
+    columns: list[list[float | None]] = []
+    for ray in RAY_TYPES:
+        total = sum(row["nodes"] for (_, kind), row in counted.objects.items() if kind == ray.name)
+        nodes = [counted.objects.get((name, ray.name), {}).get("nodes", 0) for name in names]
+        columns.append([100 * n / total if total else None for n in nodes])
+    return columns
