@@ -28,7 +28,7 @@ from treeline.view.ray_overlay import RayDrawing
 from treeline.view.ray_panel import RayPanel
 from treeline.view.session import ViewSession
 from treeline.view.status_bar import draw_status
-from treeline.view.structure_tree import StructureTree
+from treeline.view.structure_panel import StructurePanel
 from treeline.view.time_line import TimeLine
 from treeline.view.view_state import ViewState
 
@@ -64,6 +64,7 @@ class Viewer:
         self.state = ViewState(palette=settings["palette"])
         self.panels = panels
         self.ray_panel = next(panel for panel in panels if isinstance(panel, RayPanel))
+        self.structure_panel = next(panel for panel in panels if isinstance(panel, StructurePanel))
         self.time_line = TimeLine(session)
         self._open_device()
         self.shortcuts = make_shortcuts()
@@ -77,7 +78,7 @@ class Viewer:
         """What belongs to the session's device."""
         self.picture = Picture(self.session.device, self.window)
         self.rays = RayDrawing(self.picture.lines)
-        self.boxes: BoxDrawing | None = None
+        self.boxes = BoxDrawing(self.picture.lines)
 
     # ---- one frame of the interface ------------------------------------------------------------
 
@@ -256,12 +257,13 @@ class Viewer:
     def _lines(self, size: tuple[int, int]) -> tuple[list[Any], Any]:
         """What is drawn over the picture, and which version of it that is."""
         session, state = self.session, self.state
-        prepared = session.prepared
-        if prepared is None:
+        tree = self.structure_panel.structure.follow(session, state)
+        if tree is None:
             return [], None
-        if self.boxes is None or self.boxes.tree.bvh is not prepared.bvh:
-            self.boxes = BoxDrawing(self.picture.lines, StructureTree(prepared.bvh))
-        self.boxes.update(state.boxes, state.selected, session.camera, size, moving=session.moving)
+        self.boxes.update(
+            tree, state.boxes, state.selected, session.camera, size, moving=session.moving
+        )
+        self.structure_panel.overlay = self.boxes.stats
         self.rays.update(state.picked, state.ray_index, self.ray_panel.walks, state.ray_step)
         return [*self.boxes.batches, *self.rays.batches], (self.boxes.version, self.rays.version)
 
