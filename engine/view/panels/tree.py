@@ -13,6 +13,7 @@ from engine.view.marks import mark, mark_region
 
 Key = Hashable
 LABEL_SHARE = 0.55  # the label column's first width, as a share of the tree's
+INDENT_SHARE = 0.6  # of the label column, at most
 
 
 class TreeProvider(Protocol):
@@ -219,7 +220,9 @@ class LazyTree:
         selected: int | None = None
         clipper = imgui.ListClipper()
         clipper.begin(len(self.keys), height)
-        indent = imgui.get_style().indent_spacing
+        # Where the deepest row would leave no room for its label, all move closer together.
+        most = INDENT_SHARE * imgui.get_column_width(0) / max(1, max(self.depths, default=0))
+        indent = min(imgui.get_style().indent_spacing, most)
         flag = imgui.TreeNodeFlags_
         base = flag.no_tree_push_on_open | flag.span_all_columns | flag.open_on_arrow
         base |= flag.open_on_double_click
