@@ -1,36 +1,37 @@
 """Keeps the host from running ahead of the device: waits for the frame before last.
 
-wgpu's `on_submitted_work_done` cannot be used (its callback has the wrong C type in wgpu 0.32), so
-a frame's end is known by mapping a small buffer that the frame writes.
+A frame's end is known by a word that it copies for the host (wgpu 0.32's `on_submitted_work_done`
+has a callback of the wrong C type). The host sleeps and asks; waiting inside of wgpu would hold up
+every submit.
 """
 
-from collections import deque
+import time
 from typing import Any
+
+from engine.gpu.device import Device
+from engine.gpu.readback_ring import ReadbackRing
+
+ASK_AGAIN_S = 0.0002
+_WORD = 4
 
 
 class FrameFence:
     """At most `in_flight` frames are unfinished after `submitted`; 0 waits for each one."""
 
-    def __init__(self, device: Any, in_flight: int) -> None:
-        self._source = device.create_buffer(label="fence source", size=4, usage="COPY_SRC")
-        self._free = [
-            device.create_buffer(label="fence", size=4, usage="COPY_DST|MAP_READ")
-            for _ in range(in_flight + 1)
-        ]
-        self._encoded: Any = None
-        self._pending: deque[tuple[Any, Any]] = deque()  # (buffer, promise of its mapping)
+    def __init__(self, device: Device, in_flight: int) -> None:
         self._in_flight = in_flight
+        self._ring = ReadbackRing(device, _WORD, in_flight + 1)
+        self._source = device.buffer("fence", _WORD, "COPY_SRC")
 
     def encode(self, encoder: Any) -> None:
         """Last in the frame's commands."""
-        self._encoded = self._free.pop()
-        encoder.copy_buffer_to_buffer(self._source, 0, self._encoded, 0, 4)
+        self._ring.encode(encoder, [(self._source, 0, _WORD)], None)
 
     def submitted(self) -> None:
-        """After the frame's submit; waits if too much is unfinished."""
-        self._pending.append((self._encoded, self._encoded.map_async("READ")))
-        while len(self._pending) > self._in_flight:
-            buffer, promise = self._pending.popleft()
-            promise.sync_wait()
-            buffer.unmap()
-            self._free.append(buffer)
+        """After the frame's submit; waits if too much is unfinished. AdapterError where the device
+        was lost."""
+        self._ring.submitted()
+        self._ring.poll()
+        while self._ring.in_flight > self._in_flight:
+            time.sleep(ASK_AGAIN_S)
+            self._ring.poll()

@@ -81,7 +81,7 @@ class Window:
         self._format = self._configure(device)
         self._backend = InterfaceBackend(device, self._format)
         # A CPU driver draws on the cores that would build the next frame: nothing to overlap.
-        self._fence = FrameFence(device.wgpu, 0 if device.info.is_cpu else FRAMES_IN_FLIGHT)
+        self._fence = FrameFence(device, 0 if device.info.is_cpu else FRAMES_IN_FLIGHT)
 
     def _configure(self, device: Device) -> str:
         """Lets the canvas present what `device` draws; returns the format to draw in.
@@ -200,7 +200,8 @@ class Window:
 
     def draw_once(self, draw: Callable[[], None]) -> bool:
         """One frame from the events until now; offscreen, the picture stays on the device. False
-        when there was nothing to draw into (closed, minimised, covered)."""
+        when there was nothing to draw into (closed, minimised, covered). AdapterError where the
+        device was lost: `replace_device` goes on."""
         self._process_events()
         if self.closed or not self.visible:
             self._input_since = None
@@ -221,6 +222,7 @@ class Window:
         except Exception as error:
             if type(error).__name__ == "DrawCancelled":  # covered, or between two sizes
                 return False
+            self._raise_if_lost(error)
             raise
         self._fence.submitted()
         self.frames += 1
@@ -228,6 +230,12 @@ class Window:
             self.latency_ms.append(1e3 * (time.perf_counter() - self._input_since))
             self._input_since = None
         return True
+
+    def _raise_if_lost(self, error: Exception) -> None:
+        if "device is lost" in str(error).lower():
+            raise AdapterError(
+                f"{self.device.info.adapter}: the device was lost: {' '.join(str(error).split())}"
+            ) from error
 
     def _build(self, draw: Callable[[], None], now: float) -> None:
         imgui.set_current_context(self._imgui)

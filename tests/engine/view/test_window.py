@@ -11,6 +11,7 @@ import pytest
 from imgui_bundle import imgui, implot
 
 from engine.gpu.device import open_device
+from engine.gpu.errors import AdapterError
 from engine.view import marks, theme
 from engine.view.interface_input import KEYS, imgui_key
 from engine.view.marks import mark
@@ -264,6 +265,22 @@ def test_replaced_device_draws_the_same(drive: Callable[..., Any]) -> None:
     assert demo.clicks == 1 and demo.text == "kept"
 
 
+def test_lost_device_is_said_in_one_line(open_window: Callable[..., Window]) -> None:
+    window = open_window((100, 50))
+    lost = open_device()
+    window.replace_device(lost)
+    window.draw_once(lambda: imgui.text("shown"))
+    before = window.picture()
+    lost.wgpu.destroy()
+    for _ in range(2):
+        with pytest.raises(AdapterError, match="the device was lost") as caught:
+            window.draw_once(lambda: imgui.text("shown"))
+        assert "\n" not in str(caught.value)
+    window.replace_device(open_device())
+    window.draw_once(lambda: imgui.text("shown"))
+    assert np.array_equal(window.picture(), before)
+
+
 def test_two_windows_do_not_share_state(open_window: Callable[..., Window]) -> None:
     first, second = open_window((100, 100)), open_window((200, 100))
     seen = []
@@ -304,7 +321,8 @@ def test_frame_does_not_read_the_picture_back(
     for name in ("read_texture", "read_buffer"):
         monkeypatch.setattr(queue, name, refuse)
     window.draw_once(lambda: None)
-    assert (device.readback_bytes, device.forced_waits) == before
+    assert device.forced_waits == before[1]
+    assert device.readback_bytes - before[0] <= 4, "a word says that the frame is done"
 
 
 def test_run_ends_when_closed_and_works_after_the_present(
