@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from imgui_bundle import imgui, implot
 
 from engine.gpu.device import Device
 from engine.gpu.errors import AdapterError
-from engine.view import display, interface_input, marks, theme
+from engine.view import display
 from engine.view.frame_fence import FrameFence
-from engine.view.interface_backend import InterfaceBackend
+from engine.view.interface import Interface
+from engine.view.interface_input import INPUT_EVENTS
 
 U8 = npt.NDArray[np.uint8]
 
@@ -26,11 +26,10 @@ FRAMES_PER_SECOND = 60.0
 FRAMES_IN_FLIGHT = 2  # a GPU draws one while the next is built; more would only add latency
 HIDDEN_POLL_S = 0.05  # how often a minimised window looks for events
 HISTORY = 1000  # frames that `latency_ms` remembers
-BACKGROUND = (0.055, 0.06, 0.07, 1.0)
 
 
 class Window:
-    """A canvas, its presentation and its imgui context; owns no scene.
+    """A canvas, its presentation and its `interface`; owns no scene.
 
     `panel_ms` is the host time of the last frame's interface: building it in `draw` and encoding
     it. `latency_ms` holds, for every frame that input led to, the time from the first event to the
@@ -57,29 +56,22 @@ class Window:
         self._target: Any = None
         self._input_since: float | None = None
         self._polled = float("inf")  # when events were last looked for; never yet
-        self._last_frame = 0.0
+        self._last_frame: float | None = None
+        self._closed = False
         if offscreen:
             self._canvas = display.offscreen_canvas(size, title, pixel_ratio)
         else:
             self._canvas = display.window_canvas(size, title)
         self._context = self._canvas.get_wgpu_context()
 
-        self._imgui: Any = imgui.create_context()
-        imgui.set_current_context(self._imgui)
-        self._io = imgui.get_io()
-        self._io.set_ini_filename("")
-        self._io.set_log_filename("")
-        self._implot: Any = implot.create_context()
-        implot.set_current_context(self._implot)
-        theme.load_fonts()
-        self.ui_scale = ui_scale
+        self.interface = Interface(ui_scale)
         self._canvas.add_event_handler(self._on_event, "*", order=-1000)
         self._open(device)
 
     def _open(self, device: Device) -> None:
         self.device = device
         self._format = self._configure(device)
-        self._backend = InterfaceBackend(device, self._format)
+        self.interface.open(device, self._format)
         # A CPU driver draws on the cores that would build the next frame: nothing to overlap.
         self._fence = FrameFence(device, 0 if device.info.is_cpu else FRAMES_IN_FLIGHT)
 
@@ -109,13 +101,11 @@ class Window:
     @property
     def ui_scale(self) -> float:
         """The size of text and spacing, on top of the screen's pixel ratio."""
-        return self._ui_scale
+        return self.interface.scale
 
     @ui_scale.setter
     def ui_scale(self, scale: float) -> None:
-        self._ui_scale = scale
-        imgui.set_current_context(self._imgui)
-        theme.apply(scale)
+        self.interface.scale = scale
 
     # ---- sizes ------------------------------------------------------------------------------
 
@@ -160,10 +150,10 @@ class Window:
     # ---- input ------------------------------------------------------------------------------
 
     def _on_event(self, event: dict[str, Any]) -> None:
-        if event["event_type"] in interface_input.INPUT_EVENTS and self._input_since is None:
+        if event["event_type"] in INPUT_EVENTS and self._input_since is None:
             since = float(event.get("time_stamp", self._polled))
             self._input_since = since if self.offscreen else min(since, self._polled)
-        interface_input.feed(self._io, event)
+        self.interface.feed(event)
 
     def _process_events(self) -> None:
         # The one private call of rendercanvas that drives a canvas without its scheduler.
@@ -207,12 +197,13 @@ class Window:
             self._input_since = None
             return False
         begun = time.perf_counter()
-        self._build(draw, begun)
+        seconds = self._seconds_passed(begun)
+        self.interface.build(draw, self.logical_size, self.pixel_ratio, seconds)
         built = time.perf_counter()
         try:
             target = self._own_target() if self.offscreen else self._context.get_current_texture()
             acquired = time.perf_counter()
-            encoder = self._encode(target)
+            encoder = self.interface.encode(target)
             self._fence.encode(encoder)
             commands = encoder.finish()
             self.panel_ms = 1e3 * (built - begun + time.perf_counter() - acquired)
@@ -237,55 +228,10 @@ class Window:
                 f"{self.device.info.adapter}: the device was lost: {' '.join(str(error).split())}"
             ) from error
 
-    def _build(self, draw: Callable[[], None], now: float) -> None:
-        imgui.set_current_context(self._imgui)
-        implot.set_current_context(self._implot)
-        io = self._io
-        io.display_size = imgui.ImVec2(*self.logical_size)
-        io.display_framebuffer_scale = imgui.ImVec2(self.pixel_ratio, self.pixel_ratio)
-        # Offscreen time goes by frames, so that the same events always give the same picture.
-        passed = now - self._last_frame if self._last_frame and not self.offscreen else 0.0
-        io.delta_time = min(passed, 1.0) or 1.0 / FRAMES_PER_SECOND
-        self._last_frame = now
-        marks.rectangles.clear()
-        imgui.new_frame()
-        try:
-            draw()
-        except Exception:
-            self._abandon_frame()
-            raise
-        imgui.render()
-
-    def _abandon_frame(self) -> None:
-        """After an error inside of `draw`: ends whatever it had begun, so that the next frame can
-        show what went wrong."""
-        io = self._io
-        io.config_error_recovery_enable_assert = False
-        io.config_error_recovery_enable_debug_log = False
-        imgui.render()
-        io.config_error_recovery_enable_assert = True
-        io.config_error_recovery_enable_debug_log = True
-        # A plot that was begun cannot be told from outside; a new context has none.
-        implot.destroy_context(self._implot)
-        self._implot = implot.create_context()
-        theme.apply(self._ui_scale)
-
-    def _encode(self, target: Any) -> Any:
-        encoder = self.device.wgpu.create_command_encoder(label="interface")
-        render_pass = encoder.begin_render_pass(
-            label="interface",
-            color_attachments=[
-                {
-                    "view": target.create_view(),
-                    "load_op": "clear",
-                    "clear_value": BACKGROUND,
-                    "store_op": "store",
-                }
-            ],
-        )
-        self._backend.render(imgui.get_draw_data(), render_pass, (target.width, target.height))
-        render_pass.end()
-        return encoder
+    def _seconds_passed(self, now: float) -> float:
+        """Offscreen time goes by frames, so that the same events always give the same picture."""
+        last, self._last_frame = self._last_frame, now
+        return 1.0 / FRAMES_PER_SECOND if last is None or self.offscreen else now - last
 
     def _own_target(self) -> Any:
         """A texture of the window's size that can be read back."""
@@ -302,10 +248,9 @@ class Window:
     def picture(self) -> U8:
         """[h, w, 3]: the window as last drawn, by drawing the same interface once more into a
         texture of its own."""
-        imgui.set_current_context(self._imgui)
         target = self._own_target()
         queue = self.device.wgpu.queue
-        queue.submit([self._encode(target).finish()])
+        queue.submit([self.interface.encode(target).finish()])
         width, height = self.pixel_size
         row = -(-width * 4 // 256) * 256
         data = queue.read_texture(
@@ -320,16 +265,14 @@ class Window:
     def image(self, texture_view: Any) -> Any:
         """imgui's reference to a texture view of this window's device, for `imgui.image`. Kept
         until `forget`."""
-        return self._backend.image(texture_view)
+        return self.interface.backend.image(texture_view)
 
     def forget(self, texture_view: Any) -> None:
-        self._backend.forget(texture_view)
+        self.interface.backend.forget(texture_view)
 
     def replace_device(self, device: Device) -> None:
         """After a lost device: drops all that was the old one's, images too, and goes on with
         `device`. The interface keeps its state."""
-        imgui.set_current_context(self._imgui)
-        self._backend.release_textures()
         self._target = None
         if not self.offscreen:
             self._context.unconfigure()
@@ -337,11 +280,8 @@ class Window:
 
     def close(self) -> None:
         """Closes the canvas and ends its imgui context. Closing twice is no error."""
-        if self._imgui is None:
+        if self._closed:
             return
+        self._closed = True
         self._canvas.close()
-        imgui.set_current_context(self._imgui)
-        self._backend.release_textures()
-        implot.destroy_context(self._implot)
-        imgui.destroy_context(self._imgui)
-        self._imgui = self._implot = None
+        self.interface.close()

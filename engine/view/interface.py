@@ -1,0 +1,118 @@
+"""A Dear ImGui context with plots, its style, and its drawing into any texture of one device."""
+
+from collections.abc import Callable
+from typing import Any
+
+from imgui_bundle import imgui, implot
+
+from engine.gpu.device import Device
+from engine.view import interface_input, marks, theme
+from engine.view.interface_backend import InterfaceBackend
+
+BACKGROUND = (0.055, 0.06, 0.07, 1.0)
+LONGEST_STEP_S = 1.0  # what a frame may tell imgui has passed
+
+
+class Interface:
+    """State that outlives devices (`open` and `open` again), and several may live side by side.
+    Writes no files."""
+
+    def __init__(self, scale: float) -> None:
+        self._imgui: Any = imgui.create_context()
+        imgui.set_current_context(self._imgui)
+        self._io = imgui.get_io()
+        self._io.set_ini_filename("")
+        self._io.set_log_filename("")
+        self._implot: Any = implot.create_context()
+        theme.load_fonts()
+        self.backend: Any = None
+        self._device: Any = None
+        self.scale = scale
+
+    def open(self, device: Device, target_format: str) -> None:
+        """Draws on `device` from now on; all textures of the one before are dropped."""
+        self._make_current()
+        if self.backend is not None:
+            self.backend.release_textures()
+        self._device = device.wgpu
+        self.backend = InterfaceBackend(device, target_format)
+
+    def _make_current(self) -> None:
+        imgui.set_current_context(self._imgui)
+        implot.set_current_context(self._implot)
+
+    @property
+    def scale(self) -> float:
+        """The size of text and spacing, on top of the pixel ratio."""
+        return self._scale
+
+    @scale.setter
+    def scale(self, scale: float) -> None:
+        self._scale = scale
+        self._make_current()
+        theme.apply(scale)
+
+    def feed(self, event: dict[str, Any]) -> None:
+        """Takes one of the canvas' events."""
+        interface_input.feed(self._io, event)
+
+    def build(
+        self,
+        draw: Callable[[], None],
+        size: tuple[float, float],
+        pixel_ratio: float,
+        seconds: float,
+    ) -> None:
+        """Calls `draw`, which makes the interface with imgui calls, for a display of `size` logical
+        pixels; `seconds` have passed since the last frame. After an error in `draw` the next frame
+        can be built all the same."""
+        self._make_current()
+        self._io.display_size = imgui.ImVec2(*size)
+        self._io.display_framebuffer_scale = imgui.ImVec2(pixel_ratio, pixel_ratio)
+        self._io.delta_time = min(max(seconds, 1e-5), LONGEST_STEP_S)
+        marks.rectangles.clear()
+        imgui.new_frame()
+        try:
+            draw()
+        except Exception:
+            self._abandon_frame()
+            raise
+        imgui.render()
+
+    def _abandon_frame(self) -> None:
+        """Ends whatever an interrupted `draw` had begun."""
+        self._io.config_error_recovery_enable_assert = False
+        self._io.config_error_recovery_enable_debug_log = False
+        imgui.render()
+        self._io.config_error_recovery_enable_assert = True
+        self._io.config_error_recovery_enable_debug_log = True
+        # A plot that was begun cannot be told from outside; a new context has none.
+        implot.destroy_context(self._implot)
+        self._implot = implot.create_context()
+        theme.apply(self._scale)
+
+    def encode(self, target: Any) -> Any:
+        """A command encoder that draws what was built last into the texture `target`."""
+        self._make_current()
+        encoder = self._device.create_command_encoder(label="interface")
+        render_pass = encoder.begin_render_pass(
+            label="interface",
+            color_attachments=[
+                {
+                    "view": target.create_view(),
+                    "load_op": "clear",
+                    "clear_value": BACKGROUND,
+                    "store_op": "store",
+                }
+            ],
+        )
+        self.backend.render(imgui.get_draw_data(), render_pass, (target.width, target.height))
+        render_pass.end()
+        return encoder
+
+    def close(self) -> None:
+        self._make_current()
+        if self.backend is not None:
+            self.backend.release_textures()
+        implot.destroy_context(self._implot)
+        imgui.destroy_context(self._imgui)
