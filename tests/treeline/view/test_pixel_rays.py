@@ -21,6 +21,7 @@ from passes.slot_counts import SLOT_COUNTS
 from passes.twins.rays import RECORD_TWINS
 from treeline.scenes import load
 from treeline.view.pixel_rays import PRIMARY, PixelRay, pixel_rays, steps, trace_steps
+from treeline.view.ray_walk import RayWalk
 from treeline.view.step_check import check_steps
 
 Pixels = list[tuple[int, int]]
@@ -211,12 +212,19 @@ def test_mask_decides_which_instances_are_entered(counted: HybridFrame) -> None:
     ray = next(
         ray
         for ray in rays_of(counted, [(x, 20) for x in range(64)])
-        if any(s.kind == "instance" for s in steps(ray)) and not ray.contract
+        if [s.kind for s in steps(ray)].count("instance") > 1
     )
     blind = replace(ray, kernel=(ray.kernel[0], {**ray.constants, "RAY_MASK": 0}), queued=None)
     taken = steps(blind)
     assert taken[-1].why.startswith("missed")
-    assert not any(step.hit[0] for step in taken if step.kind == "instance")
+    culled = [i for i, step in enumerate(taken) if step.kind == "instance"]
+    assert len(culled) > 1 and not any(taken[i].hit[0] for i in culled)
+    moves = stack_moves(taken)
+    assert all(moves[i].popped == taken[i + 1].node for i in culled if taken[i + 1].kind != "end")
+    assert moves[-1].entries == ()
+    walk = RayWalk(blind)
+    assert walk.title(culled[0]).endswith("culled by mask")
+    assert walk.facts(culled[0])[-1] == "mask 0xff AND the ray's 0x00 is 0x00"
     assert check_steps(counted.device, blind).verified
 
 
