@@ -26,6 +26,7 @@ STATE_COLOURS: Mapping[str, Colour] = {
     "missed": (0.75, 0.45, 0.42),
 }
 DIM_ALPHA = 0.45  # of rays that are not the chosen one
+RAY_WIDTH, STEP_WIDTH = 2.4, 1.6  # pixels
 # Corner numbers (bits x, y, z) of a box's edges.
 _EDGES = np.array([(a, a | bit) for bit in (1, 2, 4) for a in range(8) if not a & bit])
 
@@ -144,9 +145,11 @@ class RayDrawing:
         self.batches = []
         if picked is None:
             return
-        parts = [ray_segments(picked.rays, chosen, walks)]
+        parts = [(ray_segments(picked.rays, chosen, walks), RAY_WIDTH)]
         if chosen in walks and step < len(walks[chosen]):
-            parts.insert(0, step_segments(walks[chosen], step))
+            parts.insert(0, (step_segments(walks[chosen], step), STEP_WIDTH))
         self.batches = [
-            self.renderer.segments(part.points, part.rgba) for part in parts if len(part.points)
+            self.renderer.segments(part.points, part.rgba, width=width)
+            for part, width in parts
+            if len(part.points)
         ]
