@@ -25,6 +25,11 @@ class Camera:
     y_fov: float
     near: float = 1e-3
 
+    def same_as(self, other: "Camera") -> bool:
+        """Whether both see the same (arrays have no truth value for `==` to use)."""
+        lens = (self.y_fov, self.near) == (other.y_fov, other.near)
+        return lens and bool(np.array_equal(self.transform, other.transform))
+
     @property
     def position(self) -> F64:
         """[3] in world space."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.scene.camera import Camera
 from passes.frame_stats import FrameStats
 from passes.option_list import ViewSettings, changed
 from treeline.cost_model import is_traversal_of
 from treeline.view.active import Active
+from treeline.view.view_point import ViewPoint
 
 SPREAD = (10, 90)  # percentiles of the interval that most frames lie in
 FEW = 3  # frames below which there is no interval
@@ -33,7 +33,7 @@ class Baseline:
 
     label: str
     settings: ViewSettings
-    camera: Camera
+    point: ViewPoint
     size: tuple[int, int]
     timed: tuple[FrameStats, ...]
     counted: FrameStats | None
@@ -89,18 +89,18 @@ class Comparison:
 def take_baseline(
     label: str,
     settings: ViewSettings,
-    camera: Camera,
+    point: ViewPoint,
     size: tuple[int, int],
     active: Active | None,
 ) -> Baseline:
     """What has been measured with these settings; `active` is None where nothing has."""
     if active is None:
-        return Baseline(label, settings, camera, size, (), None, 0.0, 0)
+        return Baseline(label, settings, point, size, (), None, 0.0, 0)
     bvh = active.structure.bvh
     return Baseline(
         label,
         settings,
-        camera,
+        point,
         size,
         tuple(active.drawing.recent),
         active.drawing.counted,
@@ -114,7 +114,9 @@ def compare(before: Baseline, now: Baseline) -> Comparison:
     if before.size != now.size:
         sizes = [f"{width}x{height}" for width, height in (before.size, now.size)]
         return Comparison(f"{before.label} was measured at {sizes[0]}, this is {sizes[1]}")
-    if not same_view(before.camera, now.camera):
+    if not before.point.same_time_as(now.point):
+        return Comparison(f"{before.label} was measured at another time")
+    if not before.point.same_as(now.point):
         return Comparison(f"{before.label} was measured from another camera")
     for item in (before, now):
         if not item.timed:
@@ -141,13 +143,10 @@ def difference(before: Baseline, settings: ViewSettings) -> str:
     )
 
 
-def same_view(one: Camera, other: Camera) -> bool:
-    return (one.y_fov, one.near) == (other.y_fov, other.near) and bool(
-        np.array_equal(one.transform, other.transform)
-    )
-
-
 def _time_change(what: str, before: Sequence[float], after: Sequence[float]) -> Change:
+    before, after = ([t for t in times if np.isfinite(t)] for times in (before, after))
+    if not before or not after:
+        return Change(what, 0.0, 0.0, None)
     noise = None
     if min(len(before), len(after)) >= FEW:
         (low, high), (other_low, other_high) = (np.percentile(t, SPREAD) for t in (before, after))

@@ -25,8 +25,7 @@ class Drawing:
     """The view that `inputs` describe. `frame` is the one whose buffers are to be shown (None:
     nothing is drawn yet). `timed` and `counted` are the newest statistics of this view, `first`
     those of the timed frame 0, whose rays are the counted ones; `recent` the timed ones, all with
-    the same view; `samples` how many are in the picture; `drawn` counts the frames of
-    any kind that were drawn to their end. Timed ones also go to `history`."""
+    the same view; `samples` how many are in the picture. Timed ones also go to `history`."""
 
     def __init__(
         self,
@@ -34,13 +33,11 @@ class Drawing:
         inputs: FrameInputs,
         history: deque[FrameStats],
         *,
-        count: bool,
         continuous: bool,
     ) -> None:
         self.frames = frames
         self.inputs = inputs
         self.history = history
-        self.count = count
         self.continuous = continuous
         self.frame: HybridFrame | None = None
         self.timed: FrameStats | None = None
@@ -48,7 +45,7 @@ class Drawing:
         self.first: FrameStats | None = None
         self.recent: deque[FrameStats] = deque(maxlen=RECENT)
         self.samples = 0
-        self.drawn = 0
+        self.drawn = 0  # frames whose pictures or counts have come to be shown
         self._moving = False
         self._work: Iterator[None] | None = None
         self._small: FrameInputs | None = None  # what the small frame shows
@@ -58,7 +55,7 @@ class Drawing:
     @property
     def measured(self) -> bool:
         """Whether all that is asked for is known of this view."""
-        return self.timed is not None and (self.counted is not None or not self.count)
+        return self.timed is not None and (self.frames.counted is None or self.counted is not None)
 
     def look(self, inputs: FrameInputs) -> None:
         """Another view, from the next step on."""
@@ -105,7 +102,7 @@ class Drawing:
         if self.frames.has_small and self._small is not self.inputs:
             yield from self._draw_small()
         yield from self._draw_timed()
-        if self.count:
+        if self.frames.counted is not None:
             self._take_counted((yield from self._draw(self.frames.counted, 0, 1, self.inputs)))
             yield
         while self.samples < CPU_SAMPLES:
@@ -130,16 +127,17 @@ class Drawing:
     def _draw_continuously(self) -> None:
         """A frame, and a counted one now and then while the camera moves, once where it rests."""
         self._steps += 1
+        counted = self.frames.counted
         if self._moving:
             self._take_timed(self.frames.timed.run(0, 1, self.inputs))
             self.samples = 1
-            if self.count and self._steps % COUNT_EVERY == 0:
-                self._take_counted(self.frames.counted.run(0, 1, self.inputs))
+            if counted is not None and self._steps % COUNT_EVERY == 0:
+                self._take_counted(counted.run(0, 1, self.inputs))
             return
         sample = min(self.samples + 1, MOST_SAMPLES)
         self._take_timed(self.frames.timed.run(self.samples, sample, self.inputs))
-        if self.count and self.counted is None:
-            self._take_counted(self.frames.counted.run(0, 1, self.inputs))
+        if counted is not None and self.counted is None:
+            self._take_counted(counted.run(0, 1, self.inputs))
 
     def _take_timed(self, stats: FrameStats) -> None:
         if self.samples == 0:

@@ -24,45 +24,31 @@ def built_into_frames(options: FrameOptions) -> FrameOptions:
 
 
 class FrameSet:
-    """Frames of one scene, one set of options and one size. The timed one is made at once, so that
-    a size that the adapter has no room for is refused here; the others when they are first asked
-    for: nothing counted exists before that."""
+    """Frames of one scene, one set of options and one size. Nothing counted exists unless `make`
+    is asked for it. Raises where the adapter has no room for the size."""
 
     def __init__(self, device: Device, scene: GpuScene, options: FrameOptions) -> None:
         self.device = device
         self.scene = scene
         self.options = built_into_frames(options)
-        self.small_size = small_size(options.width, options.height)
-        self._frames: dict[str, HybridFrame] = {}
-        self.timed = self._get("timed", self.options)
+        self.counted: HybridFrame | None = None
+        self.timed = self._frame(self.options)
+        width, height = small_size(options.width, options.height)
+        self.has_small = (width, height) != (options.width, options.height)
+        self.small = self.timed
+        if self.has_small:
+            self.small = self._frame(replace(self.options, width=width, height=height))
 
-    def fits(self, scene: GpuScene, options: FrameOptions) -> bool:
+    def make_counted(self) -> None:
+        if self.counted is None:
+            self.counted = self._frame(replace(self.options, count=True))
+
+    def drop_counted(self) -> None:
+        self.counted = None
+
+    def fits(self, scene: GpuScene | None, options: FrameOptions) -> bool:
         """Whether frames of that scene with those options would be these."""
         return scene is self.scene and built_into_frames(options) == self.options
 
-    @property
-    def counted(self) -> HybridFrame:
-        return self._get("counted", replace(self.options, count=True))
-
-    @property
-    def small(self) -> HybridFrame:
-        width, height = self.small_size
-        return self._get("small", replace(self.options, width=width, height=height))
-
-    @property
-    def has_small(self) -> bool:
-        """Whether the small frame is smaller than the others."""
-        return self.small_size != (self.options.width, self.options.height)
-
-    @property
-    def has_counted(self) -> bool:
-        return "counted" in self._frames
-
-    def drop_counted(self) -> None:
-        self._frames.pop("counted", None)
-
-    def _get(self, name: str, options: FrameOptions) -> HybridFrame:
-        if name not in self._frames:
-            scene = self.scene
-            self._frames[name] = HybridFrame(self.device, scene.prepared, options, scene)
-        return self._frames[name]
+    def _frame(self, options: FrameOptions) -> HybridFrame:
+        return HybridFrame(self.device, self.scene.prepared, options, self.scene)

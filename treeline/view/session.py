@@ -1,8 +1,9 @@
 """One scene on one device, as it is being looked at: the viewer's model, without a window.
 
 The application calls `step` once a UI frame. It takes up what has changed, draws a part (see
-`treeline.view.drawing`) and never waits for a build: those run in a process of their own while
-the old picture stays. Numbers are read from frames, not computed here.
+`treeline.view.drawing`) and waits neither for builds, which run in a process of their own, nor for
+kernels, which compile in a thread; the old picture stays meanwhile. Numbers are read from frames,
+not computed here.
 """
 
 import time
@@ -23,33 +24,29 @@ from passes.prepare import PreparedScene
 from treeline.structures import Structure
 from treeline.view.active import Active
 from treeline.view.baseline import Baseline, Comparison, compare, take_baseline
-from treeline.view.build_worker import StructureKey
 from treeline.view.drawing import Drawing
-from treeline.view.frame_set import FrameSet
+from treeline.view.frame_supply import FrameSupply, structure_key
 from treeline.view.shown_report import shown_report
-from treeline.view.structure_store import StructureStore
 from treeline.view.view_error import ViewError, expected_errors, view_error
+from treeline.view.view_point import ViewPoint
 
 HISTORY = 240  # timed frames that plots show
-SETTLE_S = 0.25  # without a new camera: it has stopped, whatever the caller says
+SETTLE_S = 0.25  # without a new camera or time: it has stopped, whatever the caller says
 RESIZE_S = 0.15  # that a size has to last before frames are made for it
 
 __all__ = ["Active", "ViewError", "ViewSession", "ViewSettings", "structure_key"]
-
-
-def structure_key(settings: ViewSettings) -> StructureKey:
-    return StructureKey(settings.build, settings.group)
 
 
 class ViewSession:
     """`scene` is as loaded, `size` the picture's in pixels. `structure` is what the settings ask
     for, if it has been built already; `cached` uses the user's cache of BLASes for others.
     `new_device` opens another device after this one was lost. `continuous` draws in every step, as
-    on a GPU.
+    on a GPU with timestamps; `in_background` False compiles in `step`.
 
-    `frame` is the frame whose buffers are to be shown, None before the first. `history` has the
-    timed frames of all views. After an error there is no picture of a lost device and no
-    statistics, until `retry` or a change."""
+    `frame` is the frame whose buffers are to be shown, None before the first; `version` counts the
+    changes of what it and the counted frame hold. `history` has the timed frames of all views.
+    After an error there is no picture of a lost device and no statistics, until `retry` or a
+    change."""
 
     def __init__(
         self,
@@ -63,32 +60,47 @@ class ViewSession:
         new_device: Callable[[], Device] | None = None,
         cached: bool = True,
         continuous: bool | None = None,
+        in_background: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.device = device
         self.scene = scene
         self.scene_name = scene_name
         self.settings = settings
-        self.camera: Camera = scene.camera
-        self.clip: str | None = None  # as the file stands
-        self.time = 0.0  # seconds into the clip
+        self.point = ViewPoint(scene.camera)
+        self.hidden: frozenset[int] = frozenset()  # TLAS instances of this group
         self.frame: HybridFrame | None = None
+        self.version = 0
         self.history: deque[FrameStats] = deque(maxlen=HISTORY)
         self.error: ViewError | None = None
-        self.continuous = not device.info.is_cpu if continuous is None else continuous
+        timestamps = device.timing_source == "timestamp-query"
+        self.continuous = timestamps if continuous is None else continuous
         self.baseline: Baseline | None = None
         self.label = "B"  # of what is shown now, beside a baseline
-        self.active: Active | None = None  # behind `settings` while something is built for them
-        self._store = StructureStore(device, scene, cached=cached)
+        self.active: Active | None = None  # behind `settings` while something is made for them
+        self._supply = FrameSupply(device, scene, cached=cached, in_background=in_background)
         if structure is not None:
-            self._store.add(structure_key(settings), structure)
+            self._supply.store.add(structure_key(settings), structure)
         self._new_device = new_device
         self._clock = clock
         self._size = self._wanted_size = size
         self._resized_at = self._moved_at = float("-inf")
         self._moving = False
 
-    # What is shown.
+    # ---- what is shown ----------------------------------------------------------------------
+
+    @property
+    def camera(self) -> Camera:
+        return self.point.camera
+
+    @property
+    def clip(self) -> str | None:
+        return self.point.clip
+
+    @property
+    def time(self) -> float:
+        """Seconds into the clip."""
+        return self.point.time
 
     @property
     def drawing(self) -> Drawing | None:
@@ -97,7 +109,7 @@ class ViewSession:
 
     @property
     def timed(self) -> FrameStats | None:
-        """The newest timed frame of this camera and these settings."""
+        """The newest timed frame of this view and these settings."""
         return None if self.drawing is None else self.drawing.timed
 
     @property
@@ -127,26 +139,16 @@ class ViewSession:
     @property
     def busy(self) -> str | None:
         """What is being made while an older picture is shown."""
-        if self._store.busy is not None:
-            return self._store.busy
+        if self._supply.busy is not None:
+            return self._supply.busy
         if self.error is None and (self.active is None or self.active.drawing.frame is None):
             return "drawing the first frame"
         return None
 
     @property
-    def version(self) -> tuple[Drawing | None, int]:
-        """Changes whenever the buffers of a frame that may be shown have been drawn anew."""
-        return self.drawing, 0 if self.drawing is None else self.drawing.drawn
-
-    @property
     def ready(self) -> bool:
         """Whether what is shown is what was asked for, and all of it has been measured."""
-        return (
-            self.drawing is not None
-            and self.active is not None
-            and (self.active.settings, self.active.size) == (self.settings, self._wanted_size)
-            and self.drawing.measured
-        )
+        return self._is_current() and self.drawing is not None and self.drawing.measured
 
     @property
     def idle(self) -> bool:
@@ -161,49 +163,37 @@ class ViewSession:
         drawing = self.drawing
         return None if drawing is None or drawing.counted is None else drawing.frames.counted
 
-    # What is asked for.
+    # ---- what is asked for ------------------------------------------------------------------
 
     def change(self, settings: ViewSettings) -> None:
         """Draws with these settings from now on; what has to be made anew is found out by
         comparing. An error of the old settings is over, unless the device is gone."""
+        if settings.group != self.settings.group:
+            self.hidden = frozenset()  # other groups have other instances
         self.settings = settings
         if self.error is not None and self.error.kind != "device":
             self.error = None
 
     def set_camera(self, camera: Camera, moving: bool) -> None:
         """`moving`: another one is about to follow."""
-        if moving or camera is not self.camera:
-            self._moving, self._moved_at = moving, self._clock()
-        if camera is not self.camera:
-            self.camera = camera
-            self._look()
+        self._look(replace(self.point, camera=camera), moving)
 
-    def _look(self) -> None:
+    def set_pose(self, clip: str | None, time: float, moving: bool, *, loop: bool = True) -> None:
+        """The scene as the clip has it at a time in seconds; None: as its file stands."""
+        self._look(replace(self.point, clip=clip, time=time, loop=loop), moving)
+
+    def set_hidden(self, instances: frozenset[int]) -> None:
+        """TLAS instances that no ray and no pixel sees. UserError for one that cannot be hidden."""
         if self.active is not None:
-            self.active.drawing.look(self._inputs(self.active.scene, self.active.settings))
-
-    def set_pose(self, clip: str | None, time: float, moving: bool) -> None:
-        """The scene as `clip` has it at `time` seconds; without one as its file stands. `moving`:
-        another time is about to follow."""
-        if moving or (clip, time) != (self.clip, self.time):
-            self._moving, self._moved_at = moving, self._clock()
-        if (clip, time) != (self.clip, self.time):
-            self.clip, self.time = clip, time
-            self._look()
+            self.active.scene.set_hidden(instances)
+        if instances != self.hidden:
+            self.hidden = instances
+            self._restart()
 
     def resize(self, width: int, height: int) -> None:
         """The picture's size in pixels, from when it has not changed for a moment."""
         if (width, height) != self._wanted_size:
             self._wanted_size, self._resized_at = (width, height), self._clock()
-
-    def set_hidden(self, instances: frozenset[int]) -> None:
-        """TLAS instances of what is shown that no ray sees and that are not rasterised; all others
-        are. UserError for one that cannot be hidden."""
-        active = self.active
-        if active is None or instances == active.scene.hidden:
-            return
-        active.scene.set_hidden(instances)
-        active.drawing.look(self._inputs(active.scene, active.settings))
 
     def retry(self) -> None:
         """Tries again after an error, on a new device if the old one was lost."""
@@ -217,9 +207,9 @@ class ViewSession:
             except expected_errors() as error:
                 self._fail(view_error(error))
             else:
-                self._store.replace_device(self.device)
+                self._supply.replace_device(self.device)
 
-    # Comparing and saving.
+    # ---- comparing and saving ---------------------------------------------------------------
 
     def pin(self) -> None:
         """What is shown becomes A, the baseline; what follows is B."""
@@ -246,20 +236,13 @@ class ViewSession:
         """What is shown in the format of report.json. UserError before anything is measured."""
         if self.active is None or self.error is not None:
             raise UserError("nothing has been measured of this view yet")
-        return shown_report(self.active, self.scene, self.scene_name, self.camera, self.device)
-
-    def _measured(self, label: str) -> Baseline:
-        """The settings with what is known of them."""
-        active = self.active if self.error is None else None
-        if active is not None and (active.settings, active.size) != (self.settings, self.size):
-            active = None  # what is shown is older
-        return take_baseline(label, self.settings, self.camera, self.size, active)
+        return shown_report(self.active, self.scene, self.scene_name, self.point, self.device)
 
     def close(self) -> None:
-        """Ends the process that builds, if there is one."""
-        self._store.close()
+        """Ends the process that builds and the thread that compiles, if there are any."""
+        self._supply.close()
 
-    # What a step does.
+    # ---- a step -----------------------------------------------------------------------------
 
     def step(self) -> None:
         """A part of the work; what a user can mend ends in `error`."""
@@ -268,61 +251,66 @@ class ViewSession:
         try:
             self._take_up_changes()
             if self.active is not None and self.error is None:
-                drawing = self.active.drawing
-                drawing.step(self.moving)
-                self.frame = drawing.frame or self.frame
+                self._draw(self.active.drawing)
         except expected_errors() as error:
             self._fail(view_error(error))
 
+    def _draw(self, drawing: Drawing) -> None:
+        drawn = drawing.drawn
+        drawing.step(self.moving)
+        if drawing.frame is not None and (drawing.drawn != drawn or self.frame is None):
+            self.frame = drawing.frame
+            self.version += 1
+
     def _fail(self, error: ViewError) -> None:
         self.error = error
+        self._supply.drop()
         if error.kind == "device":
             self.frame = self.active = None
+
+    def _is_current(self) -> bool:
+        """Whether what is drawn is what was asked for."""
+        active = self.active
+        return active is not None and (active.settings, active.size) == (
+            self.settings,
+            self._wanted_size,
+        )
+
+    def _measured(self, label: str) -> Baseline:
+        """The settings with what is known of them."""
+        active = self.active if self._is_current() and self.error is None else None
+        return take_baseline(label, self.settings, self.point, self.size, active)
+
+    def _look(self, point: ViewPoint, moving: bool) -> None:
+        self._moving = moving
+        if not point.same_as(self.point):
+            self.point, self._moved_at = point, self._clock()
+            self._restart()
+
+    def _restart(self) -> None:
+        """Measures anew what is being drawn."""
+        if self.active is not None:
+            self.active.drawing.look(self._inputs(self.active.scene, self.active.settings))
 
     def _take_up_changes(self) -> None:
         if self._clock() - self._resized_at >= RESIZE_S:
             self._size = self._wanted_size
-        active, key = self.active, structure_key(self.settings)
-        built = self._store.poll()
-        structure = self._store.get(key)
-        if structure is None:
-            built = built if built is not None and built.key == key else self._store.request(key)
-            if built is not None and built.error is not None:
-                self._fail(built.error)
-                return
-            structure = None if built is None else built.structure
-        elif self._store.busy is not None:
-            self._store.cancel()  # it was for settings that are no longer wanted
-        if structure is not None:
-            if active is None or (active.settings, active.size) != (self.settings, self._size):
-                self._activate(self.settings, structure, self._store.on_gpu(key))
-        elif active is not None and active.size != self._size:
-            self._activate(active.settings, active.structure, active.scene)
-
-    def _activate(self, settings: ViewSettings, structure: Structure, scene: GpuScene) -> None:
-        """Begins to draw with these; frames stay where they would come out the same."""
-        width, height = self._size
-        options = replace(settings.frame, width=width, height=height)
-        frames = None if self.active is None else self.active.drawing.frames
-        if frames is None or not frames.fits(scene, options):
-            frames = FrameSet(self.device, scene, options)
-        if not options.count:
-            frames.drop_counted()
+        last = None if self.active is None else self.active.supplied
+        found = self._supply.get(self.settings, self._size, last)
+        if found is None or found is last:
+            return
+        if not found.settings.frame.count:
+            found.frames.drop_counted()
+        found.frames.scene.set_hidden(self.hidden)
         drawing = Drawing(
-            frames,
-            self._inputs(scene, settings),
+            found.frames,
+            self._inputs(found.frames.scene, found.settings),
             self.history,
-            count=options.count,
             continuous=self.continuous,
         )
-        self.active = Active(settings, self._size, structure, drawing)
+        self.active = Active(found, drawing)
 
     def _inputs(self, scene: GpuScene, settings: ViewSettings) -> FrameInputs:
-        """What changes from frame to frame: camera and pose, and the settings that no frame is made
-        anew for."""
-        return replace(
-            frame_inputs(scene.prepared.scene, settings.frame),
-            camera=self.camera,
-            clip=self.clip,
-            time=self.time,
-        )
+        """What changes from frame to frame: the view, and the settings that no frame is made anew
+        for."""
+        return self.point.put_into(frame_inputs(scene.prepared.scene, settings.frame))

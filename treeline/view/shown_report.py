@@ -9,17 +9,16 @@ import numpy as np
 
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
-from engine.scene.camera import Camera
 from passes.option_list import OPTIONS
 from treeline.measure import Measurement, SizeRun
 from treeline.report import make_report
 from treeline.report_context import Setting
 from treeline.view.active import Active
-from treeline.view.baseline import same_view
+from treeline.view.view_point import ViewPoint
 
 
 def shown_report(
-    active: Active, scene: Any, scene_name: str, camera: Camera, device: Device
+    active: Active, scene: Any, scene_name: str, point: ViewPoint, device: Device
 ) -> dict[str, Any]:
     """Times over the recent frames, counts of frame 0. `scene` is as loaded. UserError before
     anything is measured."""
@@ -27,7 +26,7 @@ def shown_report(
     if drawing.first is None:
         raise UserError("nothing has been measured of this view yet")
     width, height = active.size
-    counted = drawing.counted
+    counted, counting = drawing.counted, drawing.frames.counted
     first = drawing.first
     # The last one says how many rays there were, as frame 0 does in a report.
     others = [stats for stats in drawing.recent if stats is not first]
@@ -37,14 +36,14 @@ def shown_report(
         warmup=0,
         frames=(*others, first),
         counted=counted,
-        result_hash=None if counted is None else drawing.frames.counted.result_hash(),
+        result_hash=counting.result_hash() if counted and counting else None,
         compile_ms=drawing.frames.timed.compile_ms,
         image=np.zeros((0, 0, 3), np.uint8),
         nodes={},
     )
     settings = active.settings
-    if not same_view(scene.camera, camera):
-        scene = replace(scene, camera=camera, camera_source="viewer")
+    if not scene.camera.same_as(point.camera):
+        scene = replace(scene, camera=point.camera, camera_source="viewer")
     setting = Setting(
         scene=scene,
         scene_path=scene_name,
@@ -57,6 +56,8 @@ def shown_report(
         built={
             **active.structure.context(),
             "samples": drawing.samples,
+            "clip": point.clip,
+            "time": point.time if point.clip else None,
             "settings": {option.name: option.get(settings) for option in OPTIONS},
         },
     )

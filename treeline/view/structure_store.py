@@ -74,12 +74,16 @@ class StructureStore:
         if self._worker is not None:
             self._worker.cancel()
 
-    def on_gpu(self, key: StructureKey) -> GpuScene:
-        """The structure's scene on the device, uploaded if it is not there. LimitError where the
-        device has no room."""
-        if key not in self._on_gpu:
-            self._on_gpu[key] = GpuScene(self.device, self._structures[key].prepared)
-        return self._on_gpu[key]
+    def on_gpu(self, key: StructureKey) -> GpuScene | None:
+        """The structure's scene on the device, if it has been uploaded."""
+        return self._on_gpu.get(key)
+
+    def upload(self, key: StructureKey, structure: Structure) -> GpuScene:
+        """The same, uploaded if it is not there. LimitError where the device has no room."""
+        scene = self._on_gpu.get(key)
+        if scene is None:
+            scene = self._on_gpu[key] = GpuScene(self.device, structure.prepared)
+        return scene
 
     def replace_device(self, device: Device) -> None:
         """After the old one was lost: everything is uploaded again when it is wanted."""

@@ -19,15 +19,25 @@ class ViewError:
     kind: str
 
 
+class ViewFailure(Exception):
+    """Carries an error from where it was found to where it is shown."""
+
+    def __init__(self, error: ViewError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 def expected_errors() -> tuple[type[Exception], ...]:
     """What a frame may raise; wgpu's own errors are only known once it is imported."""
     import wgpu
 
-    return (*EXPECTED, wgpu.GPUError)
+    return (*EXPECTED, ViewFailure, wgpu.GPUError)
 
 
 def view_error(error: BaseException) -> ViewError:
     """The error in the window's terms."""
+    if isinstance(error, ViewFailure):
+        return error.error
     text = str(error) or type(error).__name__
     return ViewError(text, kind_of(error))
 

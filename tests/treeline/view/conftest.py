@@ -84,7 +84,7 @@ def open_session(device: Any, clock: Clock) -> Iterator[Callable[..., ViewSessio
         scene: Any = None,
         **more: Any,
     ) -> ViewSession:
-        more = {"cached": False, "clock": clock, **more}
+        more = {"cached": False, "in_background": False, "clock": clock, **more}
         settings = settings or ViewSettings()
         session = ViewSession(device, scene or make_small_scene(), "small", settings, size, **more)
         opened.append(session)

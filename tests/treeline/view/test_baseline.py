@@ -42,12 +42,12 @@ def stats_of(ms: float, rays: int = 1000, nodes: int | None = None) -> FrameStat
 
 @pytest.fixture
 def make_baseline(open_session: Open) -> Callable[..., Baseline]:
-    camera = open_session().camera
+    point = open_session().point
 
     def maker(label: str, times: Any, nodes: int | None, rays: int = 1000, **more: Any) -> Baseline:
         counted = None if nodes is None else stats_of(1.0, rays, nodes)
         timed = tuple(stats_of(ms, rays) for ms in times)
-        made = Baseline(label, ViewSettings(), camera, (40, 30), timed, counted, 5.0, 4096)
+        made = Baseline(label, ViewSettings(), point, (40, 30), timed, counted, 5.0, 4096)
         return replace(made, **more)
 
     return maker
@@ -103,10 +103,12 @@ def test_a_structure_row_stands_where_the_build_differs(make_baseline: Any) -> N
 
 def test_other_sizes_and_cameras_are_refused(make_baseline: Any, open_session: Open) -> None:
     before = make_baseline("A", [10.0] * 3, 20_000)
-    camera = replace(before.camera, y_fov=1.0)
+    turned = replace(before.point, camera=replace(before.point.camera, y_fov=1.0))
+    later = replace(before.point, clip="walk", time=1.5)
     cases = {
         "A was measured at 40x30, this is 41x30": replace(before, label="B", size=(41, 30)),
-        "A was measured from another camera": replace(before, label="B", camera=camera),
+        "A was measured from another camera": replace(before, label="B", point=turned),
+        "A was measured at another time": replace(before, label="B", point=later),
         "B has not been measured": replace(before, label="B", timed=()),
     }
     for problem, now in cases.items():

@@ -64,7 +64,7 @@ def test_without_counters_nothing_counted_exists(
     session = open_session(settings=no_counts)
     until(session, lambda: session.ready)
     assert session.counted is None and session.frame_for(counts=True) is None
-    assert session.drawing is not None and not session.drawing.frames.has_counted
+    assert session.drawing is not None and session.drawing.frames.counted is None
     frames = session.drawing.frames
     session.change(find_option("count").set(session.settings, True))
     until(session, lambda: session.ready)
@@ -72,7 +72,7 @@ def test_without_counters_nothing_counted_exists(
     assert session.drawing.frames is frames  # the timed one is not made anew for it
     session.change(no_counts)
     until(session, lambda: session.ready)
-    assert not frames.has_counted and session.counted is None
+    assert frames.counted is None and session.counted is None
 
 
 def test_a_moving_camera_draws_small_frames_and_rest_the_whole(

@@ -37,8 +37,13 @@ def counted_fields(document: dict[str, Any]) -> dict[tuple[str, str], Any]:
 
 
 def test_numbers_equal_a_report_of_the_same_frame(
-    run: Callable[..., Any], open_session: Open, until: Until, tmp_path: Path
+    run: Callable[..., Any],
+    open_session: Open,
+    until: Until,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("treeline.measure.MODEL_SCALES", (0.1, 0.2))  # not what is compared
     words = ("--size", "160x90", "--frames", 1, "--warmup", 0, "--quiet", "--out", tmp_path / "r")
     assert run("report", *words, "--builder", "lbvh", "--optimize", 0).exit_code == 0
     report = json.loads((tmp_path / "r" / "report.json").read_text())
