@@ -4,9 +4,10 @@ Times are milliseconds from timestamps (NaN where the adapter has none). Fields 
 pipelines know are None in a timed frame.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bvh.gpu.trace_rays import FAILURES
+from passes.frame_uniforms import FrameInputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class FrameStats:
     forced_waits: int
     timing_source: str
     failures: tuple[str, ...] = ()
+    inputs: FrameInputs | None = field(default=None, compare=False, repr=False)  # what it drew
 
     @property
     def stack_overflow(self) -> bool:

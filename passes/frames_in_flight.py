@@ -13,6 +13,7 @@ from engine.frame.frame import Frame
 from engine.gpu.readback_ring import ReadbackRing
 from passes.frame_data import FrameData
 from passes.frame_stats import FrameStats
+from passes.frame_uniforms import FrameInputs
 from passes.read_back import Traffic, collect_stats
 from passes.statistics_buffers import StatisticsBuffers
 
@@ -22,6 +23,7 @@ class _Sent:
     """What the host knows of a frame when it submits it."""
 
     traffic: Traffic
+    inputs: FrameInputs
     encode_ms: float = 0.0
 
 
@@ -38,8 +40,8 @@ class FramesInFlight:
     def full(self) -> bool:
         return self._ring is not None and self._ring.full
 
-    def submit(self, before: Traffic) -> None:
-        """Submits a frame, whose traffic began at `before`. Not while this is `full`."""
+    def submit(self, before: Traffic, inputs: FrameInputs) -> None:
+        """Submits a frame of these inputs, whose traffic began at `before`. Not while `full`."""
         device = self.data.device
         start = time.perf_counter()
         encoder = self.frame.encode()
@@ -49,7 +51,7 @@ class FramesInFlight:
         size = sum(item[2] for item in copies)
         if self._ring is None:
             self._ring = ReadbackRing(device, size)
-        sent = _Sent(replace(traffic, readback_bytes=size))
+        sent = _Sent(replace(traffic, readback_bytes=size), inputs)
         self._ring.encode(encoder, copies, sent)
         device.wgpu.queue.submit([encoder.finish()])
         sent.encode_ms = 1e3 * (time.perf_counter() - start)
@@ -63,4 +65,5 @@ class FramesInFlight:
         sent, packed = arrived[-1]
         ticks = np.frombuffer(packed, np.uint64, offset=self.statistics.size)
         times = self.frame.times(ticks, sent.encode_ms)
-        return collect_stats(self.data, self.statistics.unpack(packed), times, sent.traffic)
+        numbers = self.statistics.unpack(packed)
+        return collect_stats(self.data, numbers, times, sent.traffic, sent.inputs)

@@ -216,7 +216,7 @@ class HybridFrame:
         if self._in_flight.full:
             return False
         before = self._begin(frame_index, sample_count, inputs)
-        self._in_flight.submit(before)
+        self._in_flight.submit(before, self.inputs)
         self.whole = True
         return True
 
@@ -277,7 +277,7 @@ class HybridFrame:
         self.whole = True
         numbers = self._in_flight.statistics.read()
         traffic = Traffic.so_far(self.device).since(before)
-        return self._note(collect_stats(self.data, numbers, times, traffic))
+        return self._note(collect_stats(self.data, numbers, times, traffic, self.inputs))
 
     def _note(self, stats: FrameStats) -> FrameStats:
         """Remembers what overflowed, for the next frame."""

@@ -13,6 +13,7 @@ from engine.frame.frame import FrameTimes
 from engine.gpu.device import Device
 from passes.frame_data import FrameData
 from passes.frame_stats import FrameStats, RayStats
+from passes.frame_uniforms import FrameInputs
 from passes.node_histogram import percentiles
 from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, RayType
@@ -42,9 +43,10 @@ class Traffic:
 
 
 def collect_stats(
-    data: FrameData, numbers: Numbers, times: FrameTimes, traffic: Traffic
+    data: FrameData, numbers: Numbers, times: FrameTimes, traffic: Traffic, inputs: FrameInputs
 ) -> FrameStats:
-    """Statistics of the frame that `numbers` (`StatisticsBuffers.unpack`) and `times` belong to."""
+    """Statistics of the frame that `numbers` (`StatisticsBuffers.unpack`), `times` and `inputs`
+    belong to."""
     rays: dict[str, RayStats] = {}
     objects: dict[tuple[str, str], dict[str, int]] = {}
     failed = int(numbers["primary_failed"][0])
@@ -80,6 +82,7 @@ def collect_stats(
         forced_waits=traffic.forced_waits,
         timing_source=data.device.timing_source,
         failures=tuple(failures),
+        inputs=inputs,
     )
 
 

@@ -18,7 +18,9 @@ CPU_SAMPLES = 64  # of a picture at rest on a CPU driver
 MOST_SAMPLES = 4096  # in a mean; a later one replaces a share of it
 RECENT = 64  # timed frames that medians are taken of
 COUNT_EVERY = 4  # frames, while the camera moves on a GPU
+MOST_REDRAWS = 4  # of frame 0: its queues once, its stacks twice
 DONE = object()
+Parts = Generator[None, None, FrameStats]
 
 
 class Drawing:
@@ -51,33 +53,35 @@ class Drawing:
         self._small: FrameInputs | None = None  # what the small frame shows
         self.finished = False  # nothing is left to draw
         self._steps = 0
+        self._firsts = 0  # frames 0 of this view whose statistics have come
 
     @property
     def measured(self) -> bool:
         """Whether all that is asked for is known of this view."""
         return self.timed is not None and (self.frames.counted is None or self.counted is not None)
 
-    def look(self, inputs: FrameInputs) -> None:
-        """Another view, from the next step on."""
+    def look(self, inputs: FrameInputs, moving: bool) -> None:
+        """Another view, from the next step on. Its camera is an object of its own, by which late
+        statistics are told from those of other views."""
         self.inputs = inputs
         self.finished = False
-        self.samples = 0
-        if self._moving and self.continuous:
-            return  # numbers that are a few frames old stay until newer ones come
-        self._forget()
-
-    def _forget(self) -> None:
-        self.timed = self.counted = self.first = None
+        self.samples = self._firsts = 0
+        self.first = None
         self.recent.clear()
-        self.samples, self.finished = 0, False
-        if not self._moving:
-            self._work = None  # a small frame is drawn to its end, or none ever were
+        self._set_moving(moving)
+        if not (moving and self.continuous):  # then numbers of a moment ago stay until newer ones
+            self.timed = self.counted = None
+        if not moving:
+            self._work = None
 
     def step(self, moving: bool) -> None:
         """One part of the work, or a whole frame on a GPU."""
         if moving != self._moving:
-            self._moving, self._work = moving, None
-            self._forget()
+            self._set_moving(moving)
+            self.timed, self.counted = (
+                stats if stats is not None and self._shows_this(stats) else None
+                for stats in (self.timed, self.counted)
+            )
         if self.continuous:
             self._draw_continuously()
             return
@@ -85,6 +89,13 @@ class Drawing:
             self._work = self._next_work()
         if self._work is not None and next(self._work, DONE) is DONE:
             self._work = None
+
+    def _set_moving(self, moving: bool) -> None:
+        """A frame of the full size is given up for small ones, and the other way round; a small one
+        is drawn to its end while the view moves on, or none ever were."""
+        if moving != self._moving:
+            self._moving, self._work = moving, None
+            self.finished = False
 
     def _next_work(self) -> Iterator[None] | None:
         if self._moving:
@@ -103,7 +114,7 @@ class Drawing:
             yield from self._draw_small()
         yield from self._draw_timed()
         if self.frames.counted is not None:
-            self._take_counted((yield from self._draw(self.frames.counted, 0, 1, self.inputs)))
+            self._take_counted((yield from self._draw_first(self.frames.counted)))
             yield
         while self.samples < CPU_SAMPLES:
             yield from self._draw_timed()
@@ -111,42 +122,80 @@ class Drawing:
 
     def _draw_timed(self) -> Iterator[None]:
         """The next sample of the picture."""
-        stats = yield from self._draw(
-            self.frames.timed, self.samples, self.samples + 1, self.inputs
-        )
+        frame = self.frames.timed
+        if self.samples == 0:
+            stats = yield from self._draw_first(frame)
+        else:
+            stats = yield from self._draw(frame, self.samples, self.samples + 1, self.inputs)
+        self._show_timed()
         self._take_timed(stats)
         yield
 
+    def _draw_first(self, frame: HybridFrame) -> Parts:
+        """Frame 0, again where it lacked room that the next one has."""
+        stats = yield from self._draw(frame, 0, 1, self.inputs)
+        for _ in range(MOST_REDRAWS):
+            if stats.valid:
+                break
+            yield
+            stats = yield from self._draw(frame, 0, 1, self.inputs)
+        return stats
+
     def _draw(
         self, frame: HybridFrame, frame_index: int, sample_count: int, inputs: FrameInputs
-    ) -> Generator[None, None, FrameStats]:
+    ) -> Parts:
         """Draws one frame and returns its statistics; yields between its parts."""
-        return frame.run(frame_index, sample_count, inputs)
-        yield
+        for stats in frame.steps(frame_index, sample_count, inputs):
+            if stats is not None:
+                return stats
+            yield
+        raise AssertionError("a frame ended without statistics")
 
     def _draw_continuously(self) -> None:
-        """A frame, and a counted one now and then while the camera moves, once where it rests."""
-        self._steps += 1
-        counted = self.frames.counted
-        if self._moving:
-            self._take_timed(self.frames.timed.run(0, 1, self.inputs))
-            self.samples = 1
-            if counted is not None and self._steps % COUNT_EVERY == 0:
-                self._take_counted(counted.run(0, 1, self.inputs))
-            return
-        sample = min(self.samples + 1, MOST_SAMPLES)
-        self._take_timed(self.frames.timed.run(self.samples, sample, self.inputs))
-        if counted is not None and self.counted is None:
-            self._take_counted(counted.run(0, 1, self.inputs))
+        """Takes what has come back, then submits a frame: while the view moves always frame 0, and
+        now and then a counted one; at rest frame 0 until its numbers are known, then the next."""
+        timed, counted = self.frames.timed, self.frames.counted
+        stats = timed.poll()
+        if stats is not None and (self._moving or self._shows_this(stats)):
+            self._take_timed(stats)
+        stats = counted.poll() if counted is not None else None
+        if stats is not None and (self._moving or self._shows_this(stats)):
+            self._take_counted(stats)
 
-    def _take_timed(self, stats: FrameStats) -> None:
-        if self.samples == 0:
-            self.first = stats
-        self.timed, self.frame = stats, self.frames.timed
+        self._steps += 1
+        if self._moving or self._wants_again(self.first):
+            self.samples = 0
+        if timed.submit(self.samples, min(self.samples + 1, MOST_SAMPLES), self.inputs):
+            self._show_timed()
+        if counted is not None and self._wants_counts():
+            counted.submit(0, 1, self.inputs)
+
+    def _wants_counts(self) -> bool:
+        if self._moving:
+            return self._steps % COUNT_EVERY == 0
+        return self._wants_again(self.counted)
+
+    def _wants_again(self, stats: FrameStats | None) -> bool:
+        """Whether frame 0 is to be drawn for these statistics: the next one may have the room that
+        this one lacked."""
+        return stats is None or (not stats.valid and self._firsts < MOST_REDRAWS)
+
+    def _shows_this(self, stats: FrameStats) -> bool:
+        return stats.inputs is not None and stats.inputs.camera is self.inputs.camera
+
+    def _show_timed(self) -> None:
+        self.frame = self.frames.timed
         self.samples += 1
         self.drawn += 1
-        self.recent.append(stats)
+
+    def _take_timed(self, stats: FrameStats) -> None:
+        self.timed = stats
         self.history.append(stats)
+        if self._shows_this(stats):
+            self.recent.append(stats)
+            if stats.inputs is not None and stats.inputs.frame_index == 0:
+                self.first = stats
+                self._firsts += 1
 
     def _take_counted(self, stats: FrameStats) -> None:
         self.counted = stats

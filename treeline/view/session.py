@@ -290,7 +290,8 @@ class ViewSession:
     def _restart(self) -> None:
         """Measures anew what is being drawn."""
         if self.active is not None:
-            self.active.drawing.look(self._inputs(self.active.scene, self.active.settings))
+            inputs = self._inputs(self.active.scene, self.active.settings)
+            self.active.drawing.look(inputs, self.moving)
 
     def _take_up_changes(self) -> None:
         if self._clock() - self._resized_at >= RESIZE_S:

@@ -23,4 +23,6 @@ class ViewPoint:
         return mine == (other.clip, other.time, other.loop)
 
     def put_into(self, inputs: FrameInputs) -> FrameInputs:
-        return replace(inputs, camera=self.camera, clip=self.clip, time=self.time, loop=self.loop)
+        """The inputs from here. The camera is a new object each time: see `Drawing.look`."""
+        camera = replace(self.camera)
+        return replace(inputs, camera=camera, clip=self.clip, time=self.time, loop=self.loop)

@@ -12,6 +12,7 @@ import pytest
 from bvh.blas import BuildOptions
 from engine.scene.mesh import make_mesh
 from engine.scene.scene import Instance
+from passes.option_list import ViewSettings
 from treeline.view.array_file import read_value, write_value
 from treeline.view.build_worker import BuildWorker, Built, StructureKey, build
 from treeline.view.session import ViewSession
@@ -117,11 +118,13 @@ def test_a_process_that_dies_is_an_error_not_a_wait(worker: BuildWorker) -> None
 def test_the_old_picture_stays_while_a_structure_is_built(
     open_session: Callable[..., ViewSession], until: Callable[..., int], ball_scene: Any
 ) -> None:
-    session = open_session(scene=ball_scene)
+    # The best pairs are the CPU's: no builder is compiled.
+    first = BuildOptions(builder="lbvh", reinsertion=0, pairing="best")
+    session = open_session(scene=ball_scene, settings=ViewSettings(build=first))
     assert session.frame is None
     build_until_ready(session)
     shown, timed = session.frame, session.timed
-    settings = replace(session.settings, build=LBVH.build)
+    settings = replace(session.settings, build=replace(first, leaf=1))
     session.change(settings)
     session.step()
     assert session.busy and session.frame is shown and not session.ready

@@ -9,6 +9,7 @@ import pytest
 
 from engine.gpu.errors import AdapterError, LimitError
 from engine.scene.camera import Camera
+from passes.frame_data import FrameData
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.hybrid import HybridFrame
@@ -101,16 +102,29 @@ def test_numbers_never_outlive_their_camera(open_session: Open, until: Until) ->
     assert counts(session.counted)["reflection"].nodes != before
 
 
-def test_on_a_gpu_every_step_draws_and_refines(open_session: Open, until: Until) -> None:
+def test_on_a_gpu_frames_follow_each_other_without_a_wait(
+    open_session: Open, until: Until, device: Any
+) -> None:
     session = open_session(continuous=True)
     until(session, lambda: session.ready)
-    samples = session.samples
-    for _ in range(5):
-        session.step()
-    assert session.samples == samples + 5 and not session.idle
-    session.set_camera(moved(session.camera, 0.2), moving=True)
+    until(session, lambda: session.samples > 10)
+    assert session.samples <= session.version and not session.idle
+    assert session.timed is not None and session.timed.forced_waits == 0
+    before = counts(session.counted)["reflection"].nodes
+    shown = session.timed
+
+    session.set_camera(moved(session.camera, 1.5), moving=True)
     session.step()
-    assert session.samples == 1 and session.timed is not None
+    assert session.samples == 1
+    assert session.timed is not None and session.counted is not None  # from a moment ago
+    until(session, lambda: session.timed is not shown)
+    session.set_camera(session.camera, moving=False)
+    until(session, lambda: session.ready and session.samples > 3)
+    assert session.drawing is not None
+    camera = session.drawing.inputs.camera
+    for stats in (session.counted, session.drawing.first, *session.drawing.recent):
+        assert stats is not None and stats.inputs is not None and stats.inputs.camera is camera
+    assert counts(session.counted)["reflection"].nodes != before
 
 
 def test_picture_refines_to_the_mean_of_its_samples(open_session: Open, until: Until) -> None:
@@ -198,7 +212,7 @@ def test_an_error_leaves_no_numbers_and_can_be_retried(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(HybridFrame, "run", fail)
+        patch.setattr(HybridFrame, "steps", fail)
         session.step()
     assert session.error is not None
     assert (session.error.kind, session.error.message) == (kind, str(error))
@@ -220,9 +234,62 @@ def test_a_picture_beyond_the_adapter_is_an_error_with_both_sizes(open_session: 
     assert session.frame is None and session.timed is None
 
 
-def test_a_frame_that_dropped_rays_says_so(open_session: Open, until: Until) -> None:
+def test_a_frame_that_cannot_be_mended_says_why(
+    open_session: Open, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FrameData, "grow_queues", lambda *arguments: None)
     settings = ViewSettings(frame=FrameOptions(0, 0, queue_fraction=0.01))
     session = open_session(settings=settings)
-    until(session, lambda: session.timed is not None)
+    until(session, lambda: session.ready)
     assert session.timed is not None and not session.timed.valid
     assert "dropped by full queues" in session.timed.failures[0]
+    assert session.document()["context"]["valid"] is False
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_a_frame_without_room_is_drawn_again_with_it(
+    open_session: Open, until: Until, continuous: bool
+) -> None:
+    settings = ViewSettings(frame=FrameOptions(0, 0, queue_fraction=0.01, count=True))
+    session = open_session(settings=settings, continuous=continuous)
+    until(session, lambda: session.ready and session.samples > 1)
+    until(session, lambda: session.counted is not None and session.counted.valid)
+    assert session.drawing is not None and session.drawing.first is not None
+    assert session.drawing.first.valid
+
+
+def test_hidden_instances_are_gone_and_measured_anew(open_session: Open, until: Until) -> None:
+    settings = ViewSettings(group="object")
+    session = open_session(settings=settings)
+    until(session, lambda: session.ready)
+    before = counts(session.counted)["reflection"]
+    assert session.prepared is not None
+    floor = session.prepared.object_names.index("floor")
+    session.set_hidden(frozenset({floor}))
+    assert session.timed is None and session.counted is None
+    until(session, lambda: session.ready)
+    assert counts(session.counted)["reflection"].rays == 0 < before.rays
+    session.change(find_option("gbuffer").set(settings, "rays"))
+    until(session, lambda: session.ready)
+    assert counts(session.counted)["reflection"].rays == 0  # still hidden
+    session.set_hidden(frozenset())
+    until(session, lambda: session.ready)
+    assert counts(session.counted)["reflection"].rays > 0
+    session.set_hidden(frozenset({floor}))
+    session.change(find_option("group").set(settings, "all"))
+    assert session.hidden == frozenset()
+
+
+def test_frames_are_made_in_the_background(open_session: Open, until: Until) -> None:
+    session = open_session(in_background=True)
+    session.step()
+    assert session.busy == "compiling kernels" and session.frame is None
+    until(session, lambda: session.ready)
+    shown = session.frame
+    session.change(find_option("sort_shadow").set(session.settings, True))
+    session.step()
+    assert session.frame is shown and not session.ready
+    session.change(find_option("while_while").set(session.settings, True))
+    until(session, lambda: session.ready)
+    assert session.frame is not None and session.frame.options.while_while
+    assert session.frame.options.sort_shadow
