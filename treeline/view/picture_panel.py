@@ -118,7 +118,7 @@ class Picture:
         baseline = self.baseline_plane(frame, output) if state.difference else None
         seen = (
             frame,
-            *session.version,
+            session.version,
             output.name,
             state.palette,
             state.heat_range,
