@@ -9,7 +9,7 @@ from imgui_bundle import imgui
 
 from engine.gpu.errors import UserError
 from treeline.view import export
-from treeline.view.structure_panel import focus_box, hide_selected, reset, show_all
+from treeline.view.structure_actions import focus_box, hide_selected, reset, show_all
 
 if TYPE_CHECKING:
     from treeline.view.app import Viewer

@@ -19,9 +19,9 @@ from passes.outputs import Output, frame_outputs
 from treeline.view.actions import make_actions
 from treeline.view.box_overlay import BoxDrawing
 from treeline.view.commands import make_shortcuts
-from treeline.view.layout import arrange, begin_region, drag_border
+from treeline.view.layout import arrange, begin_region, drag_border, fit_inside
 from treeline.view.menus import draw_menus
-from treeline.view.panel import Panel
+from treeline.view.panels import make_panels
 from treeline.view.pick import pick
 from treeline.view.picture_panel import Picture
 from treeline.view.ray_overlay import RayDrawing
@@ -29,6 +29,7 @@ from treeline.view.ray_panel import RayPanel
 from treeline.view.session import ViewSession
 from treeline.view.status_bar import draw_status
 from treeline.view.structure_panel import StructurePanel
+from treeline.view.structure_view import StructureView
 from treeline.view.time_line import TimeLine
 from treeline.view.view_state import ViewState
 
@@ -52,7 +53,6 @@ class Viewer:
         window: Window,
         session: ViewSession,
         settings: Settings,
-        panels: list[Panel],
         folder: Path,
         render_size: tuple[int, int] | None = None,
     ) -> None:
@@ -62,9 +62,10 @@ class Viewer:
         self.folder = folder
         self.render_size = render_size
         self.state = ViewState(palette=settings["palette"])
-        self.panels = panels
-        self.ray_panel = next(panel for panel in panels if isinstance(panel, RayPanel))
-        self.structure_panel = next(panel for panel in panels if isinstance(panel, StructurePanel))
+        self.structure = StructureView()
+        self.panels = make_panels(self.structure)
+        self.ray_panel = next(panel for panel in self.panels if isinstance(panel, RayPanel))
+        self.structure_panel = next(p for p in self.panels if isinstance(p, StructurePanel))
         self.time_line = TimeLine(session)
         self._open_device()
         self.shortcuts = make_shortcuts()
@@ -87,6 +88,7 @@ class Viewer:
         for action in self.shortcuts.pressed():
             self.act(action)
         self.time_line.advance(imgui.get_io().delta_time)
+        self._follow_structure()
         self.ray_panel.follow(self.state)
         menu = draw_menus(
             self.shortcuts,
@@ -110,6 +112,13 @@ class Viewer:
         imgui.end()
         if self.state.show_help:
             self.state.show_help = self.shortcuts.draw_help()
+
+    def _follow_structure(self) -> None:
+        """A pick is of one structure: with another it is over."""
+        version = self.structure.version
+        self.structure.follow(self.session, self.state)
+        if self.structure.version != version:
+            self.state.picked = None
 
     def work(self) -> None:
         """A part of the session's work, after the window has been presented."""
@@ -149,6 +158,9 @@ class Viewer:
         if self.time_line:
             height -= 1.6 * imgui.get_frame_height()
         size = (max(1.0, region.width), max(1.0, height))
+        if self.render_size is not None:
+            place, size = size, fit_inside(size, self.render_size)
+            imgui.set_cursor_pos((0.5 * (place[0] - size[0]), 0.5 * (place[1] - size[1])))
         pixels = self.window.device_pixels(size)
         if self.session.error is not None:
             self._draw_error()
@@ -190,7 +202,7 @@ class Viewer:
         inside = hovered and 0 <= x < width and 0 <= y < height
         self.state.cursor = (x, y) if inside and not self.camera_input.dragging else None
         if clicked and inside:
-            self.pick(x, y)
+            self.pick_at(x, y)
 
     def _draw_error(self) -> None:
         error = self.session.error
@@ -237,6 +249,13 @@ class Viewer:
         self.state.picked = picked = pick(self.session, x, y)
         self.state.selected = picked.path[-1] if picked.path else None
 
+    def pick_at(self, x: int, y: int) -> None:
+        """The same for a click: where there is nothing to pick yet, the status bar says so."""
+        try:
+            self.pick(x, y)
+        except UserError as error:
+            self.say(str(error))
+
     def close(self) -> None:
         """Keeps the settings for the next run."""
         self.settings["palette"] = self.state.palette
@@ -257,7 +276,7 @@ class Viewer:
     def _lines(self, size: tuple[int, int]) -> tuple[list[Any], Any]:
         """What is drawn over the picture, and which version of it that is."""
         session, state = self.session, self.state
-        tree = self.structure_panel.structure.follow(session, state)
+        tree = self.structure.tree
         if tree is None:
             return [], None
         self.boxes.update(

@@ -62,6 +62,12 @@ def arrange(
     )
 
 
+def fit_inside(place: tuple[float, float], shape: tuple[int, int]) -> tuple[float, float]:
+    """The largest size with the proportions of `shape` that `place` has room for."""
+    scale = min(place[0] / shape[0], place[1] / shape[1])
+    return shape[0] * scale, shape[1] * scale
+
+
 def begin_region(name: str, region: Region, *, padding: bool = True) -> None:
     """Opens a borderless imgui window over the region; close it with `imgui.end`."""
     imgui.set_next_window_pos((region.x, region.y))

@@ -7,11 +7,6 @@ from treeline.view.structure_panel import StructurePanel
 from treeline.view.structure_view import StructureView
 
 
-def make_panels() -> list[Panel]:
-    structure = StructureView()
-    return [RayPanel(), StructurePanel(structure), InstancePanel(structure)]
-
-
-def panel_of_kind(panels: list[Panel], kind: type) -> Panel:
-    """The one panel of a class."""
-    return next(panel for panel in panels if isinstance(panel, kind))
+def make_panels(structure: StructureView) -> list[Panel]:
+    """A new set. Those about the structure share what was read of it."""
+    return [StructurePanel(structure), InstancePanel(structure), RayPanel()]

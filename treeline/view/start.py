@@ -22,6 +22,7 @@ from treeline.pictures import save_png
 from treeline.view.app import KEPT, Viewer
 from treeline.view.panels import make_panels
 from treeline.view.session import ViewSession
+from treeline.view.structure_view import StructureView
 
 if TYPE_CHECKING:
     from treeline.cli.options import Common
@@ -103,7 +104,7 @@ def make_viewer(
     """With the user's settings, unless a script runs: its picture depends on nothing kept."""
     settings = Settings(KEPT)
     message = None if start.frames is not None else settings.load()
-    viewer = Viewer(window, session, settings, make_panels(), start.out, start.render_size)
+    viewer = Viewer(window, session, settings, start.out, start.render_size)
     if message:
         viewer.say(message)
     viewer.state.shown = start.show
@@ -118,7 +119,7 @@ def draw_frames(viewer: Viewer, frames: int, pick: tuple[int, int] | None) -> No
     """Until the session has drawn `frames` timed frames and what else it is to measure. CheckFailed
     with the session's error where it has one, or where nothing is drawn any more."""
     session = viewer.session
-    drawn, since = -1, time.monotonic()
+    drawn, since = session.version, time.monotonic()
     while not (session.ready and session.samples >= frames):
         viewer.window.draw_once(viewer.draw)
         viewer.work()
@@ -154,7 +155,7 @@ def check_output(options: FrameOptions, name: str) -> None:
 
 
 def check_panel(title: str | None) -> None:
-    titles = [panel.title for panel in make_panels()]
+    titles = [panel.title for panel in make_panels(StructureView())]
     if title is not None and title not in titles:
         raise UserError(f"no panel is named '{title}'; there are {', '.join(titles)}")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treeline.view.layout import BORDER, LEAST_PANEL, PANEL_SHARE, arrange
+from treeline.view.layout import BORDER, LEAST_PANEL, PANEL_SHARE, arrange, fit_inside
 
 SIZES = st.tuples(st.floats(2, 5000), st.floats(2, 3000))
 
@@ -32,3 +32,9 @@ def test_a_small_window_keeps_panels_readable():
 def test_the_share_is_of_the_windows_width():
     wide, narrow = (arrange((width, 900), 20, 20, 0.4) for width in (2000, 1000))
     assert wide.panels.width == 2 * narrow.panels.width == 800
+
+
+def test_a_frame_keeps_its_proportions_in_any_place():
+    assert fit_inside((600, 400), (1920, 1080)) == (600, 337.5)
+    assert fit_inside((600, 100), (1920, 1080)) == pytest.approx((177.78, 100), abs=0.01)
+    assert fit_inside((300, 300), (100, 100)) == (300, 300)

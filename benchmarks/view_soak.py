@@ -1,0 +1,268 @@
+"""Does the viewer stay as fast and as small as it began?
+
+`python -m benchmarks.view_soak [--scene F] [--minutes 30] [--switches 500] [--seed 0] [--out F]`
+
+An offscreen viewer is driven by a seeded script for `--minutes` and at least `--switches` changes:
+the mouse orbits without rest; options, outputs, panels, picks, pins, box levels and sizes change at
+random. Before and after, the same reference frames are drawn: same settings, same camera. Memory
+(resident set, device buffers), live pipelines and frame times are sampled once a second. The
+command ends with exit code 1 where memory grows by more than its limit after the warm-up, pipelines
+exceed theirs, or the reference frames have become slower by more than 5% (on a CPU adapter, whose
+clock belongs to other programs too, this is reported and does not count).
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from benchmarks.record import make_context, put_out
+from engine.gpu.device import open_device
+from engine.gpu.pipelines import LIVE_PIPELINES
+from engine.view import marks
+from engine.view.window import Window
+from passes.frame_options import FrameOptions
+from passes.option_list import OPTIONS, ViewSettings
+from treeline.scenes import load
+from treeline.view.app import Viewer
+from treeline.view.session import ViewSession
+from treeline.view.start import StartOptions, make_viewer
+
+REFERENCE_FRAMES = 50
+SLOWER_LIMIT = 1.05
+GROWTH_LIMIT_MIB = 64.0  # from the median of the second fifth of the run to that of the last
+SWITCH_EVERY_S = 0.4  # at most, while there is time; fewer seconds than that end early
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_mib() -> float:
+    """The process's resident set."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 2**20
+
+
+class Script:
+    """Everything at random that a hand could do, from one seed."""
+
+    def __init__(self, viewer: Viewer, rng: np.random.Generator) -> None:
+        self.viewer = viewer
+        self.rng = rng
+        self.switches = 0
+        self.rejected = 0  # settings that a scene cannot have, said in the window
+        self._angle = 0.0
+
+    def orbit(self) -> None:
+        """One move of a mouse that drags round a circle in the picture."""
+        left, top, right, bottom = marks.rectangles.get("picture", (0.0, 0.0, 100.0, 100.0))
+        window = self.viewer.window
+        x, y = 0.5 * (left + right), 0.5 * (top + bottom)
+        if self._angle == 0.0:
+            window.send("pointer_down", x=x, y=y, button=1, buttons=(1,))
+        self._angle += 0.07
+        reach = 0.3 * min(right - left, bottom - top)
+        window.send(
+            "pointer_move",
+            x=x + reach * np.sin(self._angle),
+            y=y + 0.3 * reach * np.sin(0.37 * self._angle),
+            button=0,
+            buttons=(1,),
+        )
+
+    def let_go(self) -> None:
+        if self._angle:
+            self.viewer.window.send("pointer_up", x=0.0, y=0.0, button=1)
+        self._angle = 0.0
+
+    def switch(self) -> None:
+        """One change: half of them options of the frame or the build."""
+        self.switches += 1
+        self.let_go()
+        if self.rng.random() < 0.5:
+            self._switch_option()
+            return
+        viewer, state = self.viewer, self.viewer.state
+        kind = int(self.rng.integers(6))
+        if kind == 0:
+            names = [output.name for output in viewer.outputs]
+            viewer.act(f"show {names[self.rng.integers(len(names))]}")
+        elif kind == 1:
+            titles = [panel.title for panel in viewer.panels]
+            viewer.act(f"panel {titles[self.rng.integers(len(titles))]}")
+        elif kind == 2 and viewer.session.frame is not None:
+            width, height = viewer.session.size
+            viewer.pick_at(int(self.rng.integers(width)), int(self.rng.integers(height)))
+        elif kind == 3:
+            viewer.act(str(self.rng.choice(["pin", "swap", "difference", "counters", "unpick"])))
+        elif kind == 4:
+            state.boxes.shown = bool(self.rng.integers(2))
+            state.boxes.high = int(self.rng.integers(9))
+        else:
+            wide = int(self.rng.integers(600, 1300))
+            viewer.window.resize(wide, 9 * wide // 16)
+
+    def _switch_option(self) -> None:
+        session = self.viewer.session
+        option = OPTIONS[self.rng.integers(len(OPTIONS))]
+        if option.kind == "flag":
+            value: Any = bool(self.rng.integers(2))
+        elif option.kind == "choice":
+            value = option.choices[self.rng.integers(len(option.choices))]
+        elif option.kind == "bits":
+            value = int(self.rng.integers(256))
+        else:
+            steps = round((option.high - option.low) / option.step)
+            value = option.low + option.step * int(self.rng.integers(steps + 1))
+            value = int(value) if float(option.step).is_integer() else float(value)
+        session.change(option.set(session.settings, value))
+
+
+def reference_times(viewer: Viewer, settings: ViewSettings, size: tuple[int, int]) -> list[float]:
+    """Times of REFERENCE_FRAMES frames at the reference settings and the scene's camera, ms."""
+    session = viewer.session
+    viewer.window.resize(*size)
+    viewer.act("reset")
+    viewer.act("show picture")
+    session.change(settings)
+    times: list[float] = []
+    last = None
+    deadline = time.monotonic() + 300.0
+    while len(times) < REFERENCE_FRAMES:
+        viewer.window.draw_once(viewer.draw)
+        viewer.work()
+        if session.error is not None:
+            raise SystemExit(f"the reference frames failed: {session.error.message}")
+        if session.ready and session.timed is not last and session.timed is not None:
+            last = session.timed
+            times.append(last.frame_total_ms)
+        if session.idle:
+            # A CPU driver stops once the picture is smooth: the same view again.
+            session.change(settings)
+            viewer.act("scene camera")
+        if time.monotonic() > deadline:
+            break
+    return times
+
+
+def sample(viewer: Viewer, started: float, script: Script) -> dict[str, float]:
+    device = viewer.session.device
+    return {
+        "seconds": time.monotonic() - started,
+        "switches": script.switches,
+        "resident_mib": resident_mib(),
+        "pipelines": device.pipelines.live,
+        "stack_pipelines": device.pipelines.live_stacks,
+        "panel_ms": viewer.window.panel_ms,
+    }
+
+
+def summary(samples: list[dict[str, float]]) -> dict[str, float]:
+    """Growth from the second fifth of the run (after the warm-up) to its last fifth."""
+    fifth = max(1, len(samples) // 5)
+
+    def middle(rows: list[dict[str, float]], field: str) -> float:
+        return float(np.median([row[field] for row in rows]))
+
+    early, late = samples[fifth : 2 * fifth] or samples, samples[-fifth:]
+    return {
+        "resident_growth_mib": middle(late, "resident_mib") - middle(early, "resident_mib"),
+        "most_pipelines": max(row["pipelines"] for row in samples),
+        "most_stack_pipelines": max(row["stack_pipelines"] for row in samples),
+        "panel_ms_early": middle(early, "panel_ms"),
+        "panel_ms_late": middle(late, "panel_ms"),
+    }
+
+
+def main(
+    scene: Annotated[Path | None, typer.Option(help="Default: the embedded hall")] = None,
+    minutes: Annotated[float, typer.Option(min=0.0)] = 30.0,
+    switches: Annotated[int, typer.Option(min=0)] = 500,
+    size: Annotated[str, typer.Option(metavar="WxH")] = "960x540",
+    seed: Annotated[int, typer.Option()] = 0,
+    adapter: Annotated[str | None, typer.Option(help="index or part of the name")] = None,
+    out: Annotated[Path | None, typer.Option(help="record to write")] = None,
+) -> None:
+    """Prints the summary and writes the record."""
+    width, height = (int(side) for side in size.split("x"))
+    device = open_device(adapter)
+    loaded = load(scene)
+    settings = ViewSettings(frame=FrameOptions(0, 0, count=True))
+    window = Window(device, (width, height), "soak", offscreen=True)
+    name = "hall" if scene is None else scene.name
+    session = ViewSession(device, loaded, name, settings, (width, height))
+    start = StartOptions(window_size=(width, height), offscreen=True, frames=1)
+    viewer = make_viewer(window, session, start)
+    rng = np.random.default_rng(seed)
+    script = Script(viewer, rng)
+    before = reference_times(viewer, settings, (width, height))
+    samples: list[dict[str, float]] = []
+    latencies: list[float] = []
+    started = time.monotonic()
+    next_switch = next_sample = started
+    errors: dict[str, int] = {}
+    while time.monotonic() - started < 60 * minutes or script.switches < switches:
+        now = time.monotonic()
+        if now >= next_switch:
+            script.switch()
+            left = max(60 * minutes - (now - started), 0.0)
+            pause = left / max(switches - script.switches, 1)
+            next_switch = now + max(pause, 0.0 if left == 0 else SWITCH_EVERY_S / 8)
+        else:
+            script.orbit()
+        window.draw_once(viewer.draw)
+        viewer.work()
+        latencies += [window.latency_ms.pop() for _ in range(len(window.latency_ms))]
+        if session.error is not None:
+            # Some settings cannot be met, and say so; the next ones are tried from there.
+            errors[session.error.message] = errors.get(session.error.message, 0) + 1
+            if session.error.kind in ("device", "fault"):
+                raise SystemExit(f"after {script.switches} switches: {session.error.message}")
+            session.change(settings)
+        if now >= next_sample:
+            samples.append(sample(viewer, started, script))
+            next_sample = now + 1.0
+    script.let_go()
+    after = reference_times(viewer, settings, (width, height))
+    slower = float(np.median(after) / np.median(before))
+    measured = summary(samples)
+    result = {
+        "context": make_context(device),
+        "scene": name,
+        "scene_sha256": loaded.sha256,
+        "seed": seed,
+        "minutes": (time.monotonic() - started) / 60,
+        "switches": script.switches,
+        "refused": errors,
+        **measured,
+        "live_pipelines_limit": LIVE_PIPELINES,
+        "reference_ms_before": percentiles(before),
+        "reference_ms_after": percentiles(after),
+        "reference_ratio": slower,
+        "input_to_present_ms": percentiles(latencies),
+        "samples": samples[:: max(1, len(samples) // 200)],
+    }
+    session.close()
+    window.close()
+    put_out(result, out)
+    faults = []
+    if measured["resident_growth_mib"] > GROWTH_LIMIT_MIB:
+        faults.append(f"memory grew by {measured['resident_growth_mib']:.0f} MiB")
+    if measured["most_pipelines"] > LIVE_PIPELINES:
+        faults.append(f"{measured['most_pipelines']:.0f} live pipelines")
+    if slower > SLOWER_LIMIT and not device.info.is_cpu:
+        faults.append(f"reference frames take {slower:.2f} of what they took")
+    print("; ".join(faults) or "no growth, no slow-down")
+    raise SystemExit(1 if faults else 0)
+
+
+def percentiles(values: list[float]) -> dict[str, float]:
+    """Of a list in ms; empty ones give none."""
+    if not values:
+        return {}
+    p5, p50, p95 = np.percentile(values, (5, 50, 95)).tolist()
+    return {"count": len(values), "p5": p5, "median": p50, "p95": p95}
+
+
+if __name__ == "__main__":
+    typer.run(main)
