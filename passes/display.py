@@ -26,7 +26,7 @@ from passes.palettes import DIVERGING, palette_colours, palette_words
 from passes.rays import RAY_TYPES, RayType
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
-PIXELS_PER_GROUP = 4096  # of display_range_counts.wgsl
+PIXELS_PER_GROUP = 4096  # of the range stages
 RING_SLOTS = 6  # of 100 bytes: a draw that finds none free is not read
 UNIT_RANGE = (0.0, 1.0)
 
@@ -237,18 +237,11 @@ class DisplayPass:
         return resources
 
     def _encode_range(self, scope: Any, output: Output, resources: dict[str, Any]) -> None:
-        if output.kind == "count":
-            groups: Any = -(-self.width * self.height // PIXELS_PER_GROUP)
-            self._stage("passes/shaders/display_range_counts.wgsl").dispatch(
-                scope, resources, groups
-            )
-        elif output.name == "depth":
-            groups = (-(-self.width // 8), -(-self.height // 8))
-            self._stage("passes/shaders/display_range_depth.wgsl").dispatch(
-                scope, resources, groups
-            )
-        else:
+        if not has_range(output):
             return
+        kind = "depth" if output.name == "depth" else "counts"
+        gather = self._stage(f"passes/shaders/display_range_{kind}.wgsl")
+        gather.dispatch(scope, resources, -(-self.width * self.height // PIXELS_PER_GROUP))
         resolve = "passes/shaders/display_range_resolve.wgsl"
         self._stage(resolve, depth=output.name == "depth").dispatch(scope, resources, 1)
 

@@ -29,6 +29,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     for (var bin = lane; bin < BINS; bin += LANES) { atomicStore(&histogram[bin], 0u); }
     if (lane == 0u) { atomicStore(&most, 0u); }
     workgroupBarrier();
+    var largest = 0u;
     for (var i = 0u; i < PIXELS_PER_LANE; i += 1u) {
         let index = (group.x * PIXELS_PER_LANE + i) * LANES + lane;
         if (index < frame.width * frame.height) {
@@ -36,10 +37,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             if (count.sent) {
                 let value = u32(abs(count.value));
                 atomicAdd(&histogram[bin_of(value)], 1u);
-                atomicMax(&most, value);
+                largest = max(largest, value);
             }
         }
     }
+    atomicMax(&most, largest);
     workgroupBarrier();
     for (var bin = lane; bin < BINS; bin += LANES) {
         let pixels = atomicLoad(&histogram[bin]);
