@@ -20,13 +20,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
     let low = select(display.low, display_range.low, display.automatic != 0u);
     let high = select(display.high, display_range.high, display.automatic != 0u);
-    // Where all are equal, all are the lowest colour.
-    let scale = select(0.0, 255.0 / (high - low), high > low);
+    // Where all are equal, all are the lowest colour. Of differences 0 is the middle one, exactly.
+    let signed = display.difference != 0u;
+    let scale = select(0.0, select(255.0, 254.0, signed) / (high - low), high > low);
     let count = pixel_count(pixel.y * frame.width + pixel.x);
     var color = vec4f(NO_RAY, 1.0);
     if (count.sent) {
-        let place = clamp((f32(count.value) - low) * scale, 0.0, 255.0);
-        color = unpack4x8unorm(palette[u32(round(place))]);
+        let place = (f32(count.value) - select(low, 0.0, signed)) * scale + select(0.0, 128.0, signed);
+        color = unpack4x8unorm(palette[u32(round(clamp(place, 0.0, 255.0)))]);
     }
     textureStore(shown, pixel, color);
 }

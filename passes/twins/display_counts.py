@@ -22,9 +22,10 @@ def display_counts(
 ) -> None:
     pixels = tile_pixels(frame)
     low, high = chosen_range(display, display_range)
-    scale = np.float32(255.0) / (high - low) if high > low else np.float32(0.0)
+    steps, first, middle = (254.0, 0.0, 128.0) if display["difference"] else (255.0, low, 0.0)
+    scale = np.float32(steps) / (high - low) if high > low else np.float32(0.0)
     counts = pixel_counts(frame, display, slot_counts, baseline, pixels.index)
-    place = clamp((counts.value.astype(np.float32) - low) * scale, 0.0, 255.0)
-    colors = unpack_4x8_unorm(palette[np.rint(place).astype(np.int64)])[:, :3]
+    place = (counts.value.astype(np.float32) - np.float32(first)) * scale + np.float32(middle)
+    colors = unpack_4x8_unorm(palette[np.rint(clamp(place, 0.0, 255.0)).astype(np.int64)])[:, :3]
     nothing = np.array(NO_RAY, np.float32) / np.float32(255.0)
     store_unorm(shown, pixels, np.where(counts.sent[:, None], colors, nothing))

@@ -1,6 +1,7 @@
 """Counters: timed and counted frames trace the same rays, and the numbers add up; the GPU's agree
 with the CPU oracle's over the same rays and bytes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,15 @@ def test_a_plane_adds_up_to_the_counter(pair: Any, ray: Any, count: str) -> None
     expected = [max(p) if count == "stack_max" else sum(p) for p in by_pixel.tolist()]
     picture = pair[1].aov(f"{count}/{ray.name}")
     assert picture.shape == SIZE[::-1] and picture.ravel().tolist() == expected
+
+
+def test_planes_forget_the_frame_before(draw: Any, room: Any) -> None:
+    frame = draw(room, 24, 16, gbuffer="rays", count=True).frame
+    before = frame.aov("box_tests/reflection") > 0
+    stats = frame.run(inputs=replace(frame.inputs, roughness_cutoff=0.1))
+    plane = frame.aov("box_tests/reflection")
+    assert plane.sum() == stats.rays["reflection"].box_tests > 0
+    assert (plane > 0).sum() < before.sum()
 
 
 def test_planes_of_a_ray_fit_together(pair: Any) -> None:

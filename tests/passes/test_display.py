@@ -26,7 +26,7 @@ from passes.twins.display_range_counts import bin_of
 from passes.twins.display_range_resolve import bin_end
 from passes.twins.read_back import read_resources
 
-SIZE = (67, 45)  # no multiple of a tile's eight
+SIZE = (83, 61)  # no multiple of a tile's eight; two groups of the range stages
 PACKED_APART = 0.01  # of the bytes that went through pow may be one step apart
 
 
@@ -174,7 +174,8 @@ def test_bins_hold_what_they_say() -> None:
 def test_the_automatic_range_ignores_single_pixels(
     device: Any, display: DisplayPass, frame: HybridFrame
 ) -> None:
-    """Two pixels of 3,015 stand out: with one outlier left out of 1,000, three may."""
+    """Two pixels of 5,063 stand out: one of 1,000 may. But where nearly all are 0, the range is
+    the rest's."""
     ray = RAY_TYPES[1]
     plane = np.full(SIZE[0] * SIZE[1] * ray.slots_per_pixel, 10, np.uint32)
     plane[[5, 700]] = 100_000
@@ -183,8 +184,14 @@ def test_the_automatic_range_ignores_single_pixels(
     device.write(buffer, plane)
     display.show(frame, "nodes/shadow")
     high = device.read(display._range, DISPLAY_RANGE.dtype, count=1)[0]["high"]
-    device.write(buffer, before)
     assert high == 20  # 10 in each of a pixel's two slots
+    rare = before.copy()
+    rare[3 * len(plane) : 4 * len(plane)] = np.arange(len(plane)) == 700
+    device.write(buffer, 7 * rare)
+    display.show(frame, "any_hits/shadow")
+    high = device.read(display._range, DISPLAY_RANGE.dtype, count=1)[0]["high"]
+    device.write(buffer, before)
+    assert high == 7
 
 
 def wait_for(found: Callable[[], Any]) -> Any:
@@ -239,12 +246,30 @@ def test_values_are_told_with_their_unit(display: DisplayPass, frame: HybridFram
     assert read("primitive") == f"triangle {frame.aov('primitive')[y, x]}"
     assert read("roughness") == f"{frame.aov('roughness')[y, x]:.2f}"
     assert read("picture") == "rgb " + " ".join(map(str, frame.image()[y, x]))
-    stack = frame.aov("stack_max/reflection")[y, x]
-    assert read("stack_max/reflection") == f"{stack} entries" and stack > 0
+    slots = frame.data.read_slot_counts(RAY_TYPES[1], "stack_max").reshape(-1, 2)
+    y, x = divmod(int(slots.min(axis=1).argmax()), SIZE[0])
+    stack = frame.aov("stack_max/shadow")[y, x]
+    assert read("stack_max/shadow") == f"{stack} entries" and slots[y * SIZE[0] + x].min() > 0
     y, x = np.argwhere(frame.aov("nodes/reflection") == 0)[7].tolist()
     assert read("any_hits/reflection") == "no reflection ray"
-    with pytest.raises(ValueError, match="pixel 67,0 lies outside 67x45"):
-        display.read_value(frame, "depth", 67, 0)
+    with pytest.raises(ValueError, match="pixel 83,0 lies outside 83x61"):
+        display.read_value(frame, "depth", 83, 0)
+
+
+def test_what_no_ray_brought_is_black(display: DisplayPass, frame: HybridFrame) -> None:
+    """Whatever an earlier frame left there."""
+    device, buffer = frame.device, frame.data.resources["reflected"]
+    before = device.read(buffer, np.uint32)
+    device.write(buffer, np.full(before.size, 0x3C003C00, np.uint32))  # ones, as halves
+    display.show(frame, "reflection")
+    device.write(buffer, before)
+    sent = frame.aov("nodes/reflection") > 0
+    assert (display.read_picture().any(axis=-1) == sent).all() and sent.any() and not sent.all()
+
+
+def test_depths_that_are_all_one_are_white(display: DisplayPass, frame: HybridFrame) -> None:
+    display.show(frame, "depth", value_range=(5.0, 5.0))
+    assert (display.read_picture() == 255).all()
 
 
 def test_a_frame_of_nothing(device: Any, draw: Any, kit: Any) -> None:
@@ -287,7 +312,7 @@ def test_what_cannot_be_shown_is_refused(
         display.show(frame, "nodes/reflection", baseline=kept)
     with pytest.raises(ValueError, match="no palette is named 'jet', there are viridis"):
         display.show(frame, "nodes/shadow", "jet")
-    with pytest.raises(ValueError, match="a display of 8x8 shows no frame of 67x45"):
+    with pytest.raises(ValueError, match="a display of 8x8 shows no frame of 83x61"):
         DisplayPass(device, 8, 8).show(frame, "picture")
 
 
@@ -301,7 +326,7 @@ def test_an_old_frame_is_let_go(device: Any, room: Any) -> None:
         display.show(frame, "picture")
         display.show(frame, "depth", cursor=(3, 3))
         wait_for(display.value)
-        gone.append(weakref.ref(frame.data))
+        gone.append(weakref.ref(frame.data.resources["picture"]))
     del frame
     gc.collect()
     assert [ref() is None for ref in gone] == [True, True, False]
