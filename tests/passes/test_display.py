@@ -252,6 +252,9 @@ def test_values_are_told_with_their_unit(display: DisplayPass, frame: HybridFram
     assert read("stack_max/shadow") == f"{stack} entries" and slots[y * SIZE[0] + x].min() > 0
     y, x = np.argwhere(frame.aov("nodes/reflection") == 0)[7].tolist()
     assert read("any_hits/reflection") == "no reflection ray"
+    calls = frame.aov("any_hits/reflection")
+    y, x = np.argwhere((frame.aov("nodes/reflection") > 0) & (calls == 0))[7].tolist()
+    assert read("any_hits/reflection") == "0 calls"
     with pytest.raises(ValueError, match="pixel 83,0 lies outside 83x61"):
         display.read_value(frame, "depth", 83, 0)
 

@@ -2,6 +2,7 @@
 
 import base64
 import io
+from colorsys import rgb_to_hsv
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,19 @@ def test_a_palette_gets_lighter_all_the_way(name: str) -> None:
     luminance = (colours.astype(float) / 255) ** 2.2 @ [0.2126, 0.7152, 0.0722]
     assert (np.diff(luminance) > -1e-3).all()
     assert luminance[-1] > 0.6 > luminance[0] + 0.5
+
+
+def test_temperature_runs_from_blue_to_red() -> None:
+    hues = [rgb_to_hsv(*(c / 255 for c in colour))[0] for colour in palette("temperature").tolist()]
+    assert (np.diff(hues) < 0.01).all() and hues[0] > 0.6 and hues[-1] < 0.05
+
+
+def test_differences_are_grey_in_the_middle() -> None:
+    colours = palette("difference").astype(int)
+    assert np.ptp(colours[128]) <= 3 and colours[128].min() > 200
+    assert (colours[:118, 2] > colours[:118, 0]).all() and (
+        colours[138:, 0] > colours[138:, 2]
+    ).all()
 
 
 def test_a_heat_map_spans_its_range() -> None:
