@@ -186,7 +186,8 @@ def refits_since_build(session: "ViewSession", tree: StructureTree) -> list[int]
     """Of every BLAS; 0 where nothing moves."""
     moving = session.frame.scene.moving if session.frame is not None else None
     known = moving.refits_since_build if moving is not None else {}
-    return [known.get(name, 0) for name in tree.bvh.blas_names]
+    # A name that was given before has its BLAS's number behind it.
+    return [known.get(f"{n} ({i})", known.get(n, 0)) for i, n in enumerate(tree.bvh.blas_names)]
 
 
 def spent(names: Sequence[str], counted: "FrameStats | None") -> list[list[int | None]]:

@@ -274,3 +274,15 @@ class StructureTree:
         path = self.path_in_container(ref)
         above = self.parent(path[0])
         return (*(self.path_in_container(above) if above else ()), *path)
+
+    def holds(self, ref: NodeRef) -> bool:
+        """Whether the node can be reached from a root: each one on its path is a child of the one
+        before."""
+        try:
+            path = self.path_to(ref)
+            root = path[0].pointer == ROOT_POINTER and path[0].instance < 0
+            return root and all(
+                below in self.children(above) for above, below in zip(path, path[1:], strict=False)
+            )
+        except UserError:
+            return False

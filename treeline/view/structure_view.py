@@ -17,25 +17,33 @@ class StructureView:
     def __init__(self) -> None:
         self.tree: StructureTree | None = None
         self.version = self.bytes_version = 0
+        self._checked: NodeRef | None = None  # a selection that is in the tree
 
     def follow(self, session: "ViewSession", state: ViewState) -> StructureTree | None:
-        """The tree of what is shown. With another structure nothing is selected any more, and what
-        is hidden is what its scene has hidden."""
+        """The tree of what is shown. With another structure nothing is selected any more but what
+        was picked from it, and what is hidden is what its scene has hidden."""
         frame = session.frame
         if frame is None:
             return self.tree
-        bvh = frame.scene.prepared.bvh
-        if self.tree is not None and self.tree.bvh is bvh:
-            return self.tree
-        # Hiding instances gives new words to the same structure.
-        same = self.tree is not None and self.tree.bvh.blas_bases is bvh.blas_bases
-        if not same:
-            if self.tree is not None:
+        scene, picked = frame.scene, state.picked
+        bvh = scene.prepared.bvh
+        if scene.moving and picked is not None and picked.traced.scene is scene:
+            bvh = picked.traced.bvh  # the structure of that moment
+        if self.tree is None or self.tree.bvh is not bvh:
+            # Hiding instances gives new words to the same structure.
+            if self.tree is None or self.tree.bvh.blas_bases is not bvh.blas_bases:
+                if self.tree is not None and (picked is None or picked.traced.bvh is not bvh):
+                    state.selected = None
+                self.version += 1
+            state.hidden = scene.hidden
+            self.tree = StructureTree(bvh)
+            self.bytes_version += 1
+            self._checked = None
+        if state.selected != self._checked:
+            if state.selected is not None and not self.tree.holds(state.selected):
+                state.messages.append("the selected node is not in the structure that is shown")
                 state.selected = None
-            self.version += 1
-        state.hidden = frame.scene.hidden
-        self.tree = StructureTree(bvh)
-        self.bytes_version += 1
+            self._checked = state.selected
         return self.tree
 
 

@@ -21,7 +21,7 @@ from treeline.view.view_state import WHOLE_TLAS, BoxOverlay, NodeRef
 
 SIZE = (160, 90)
 CAMERA = look_at(np.array([4.0, 3.0, 6.0]), np.array([0.5, 0.0, 0.0]), 0.7)
-MOVE = np.array([[0, -1.2, 0, 1], [0.8, 0, 0, -1], [0, 0.1, 1, 0.5], [0, 0, 0, 1]])
+MOVE = np.array([[0, -3.6, 0, 1], [2.4, 0, 0, -1], [0, 0.3, 3, 0.5], [0, 0, 0, 1]])
 
 
 @pytest.fixture(scope="module")

@@ -220,13 +220,21 @@ def test_another_structure_clears_the_selection(show: Any, session: Any, until: 
     assert len(shown.tree.bvh.instances) == 1
 
 
+def test_a_selection_that_is_nowhere_is_dropped(show: Any) -> None:
+    shown = show(StructurePanel)
+    shown.state.selected = NodeRef(0, 0x7FFF5, 0)
+    shown.frames()
+    assert shown.state.selected is None and "selected node" in shown.state.messages[-1]
+
+
 def test_boxes_follow_another_structure(device: Any, session: Any) -> None:
     drawing = BoxDrawing(LineRenderer(device))
     bvh = session.prepared.bvh
     overlay = BoxOverlay(True, 0, 9)
     sizes = []
     for tree in (StructureTree(bvh), StructureTree(bvh)):
-        drawing.update(tree, overlay, NodeRef(1, 0x15, 1), session.camera, (64, 64))
+        for _ in range(10):
+            drawing.update(tree, overlay, NodeRef(1, 0x15, 1), session.camera, (64, 64))
         sizes.append((drawing.stats.total, drawing.version))
     assert sizes[0][0] == sizes[1][0] > 1 and sizes[0][1] != sizes[1][1]
 

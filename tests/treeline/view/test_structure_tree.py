@@ -243,6 +243,27 @@ def test_what_is_no_node_is_named(rng: Any) -> None:
         tree.offset(NodeRef(0, INVALID_POINTER))
 
 
+def test_which_nodes_are_there(rng: Any) -> None:
+    tree = StructureTree(scene_of(rng))
+    for root in tree.roots():
+        assert all(tree.holds(ref) for ref, _ in walk(tree, root))
+    node = tree.instance_node(0)
+    assert node is not None
+    (below,) = tree.children(node)
+    block = below
+    while tree.kind(block) != "Block":
+        block = tree.children(block)[-1]
+    assert tree.holds(block) and not tree.holds(replace(block, triangle=2))
+    for other in (
+        replace(block, pointer=block.pointer ^ 1),  # of another type
+        replace(block, pointer=block.pointer + 4),  # no node begins there
+        replace(below, container=0),  # another instance's BLAS
+        replace(below, instance=9),
+        NodeRef(9, 0x15),
+    ):
+        assert not tree.holds(other)
+
+
 def test_opening_reads_a_few_nodes_only(hall: PreparedScene) -> None:
     """What the tree shows at first must not depend on the scene's size."""
 
