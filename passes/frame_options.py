@@ -1,5 +1,6 @@
 """What a hybrid frame is built with; a change of any of these makes new pipelines or buffers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bvh.gpu.trace_rays import STACK_SIZES
@@ -8,6 +9,7 @@ from engine.gpu.errors import UserError
 GBUFFERS = ("raster", "rays")
 UPDATES = ("refit", "rebuild", "policy")
 FULL_MASK = 0xFF  # sees every instance
+PRIMARY = "primary"  # in masks, the name of what the G-buffer sees: rasterised or by rays
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,14 @@ class FrameOptions:
 
     def mask(self, ray_type: str) -> int:
         return dict(self.masks).get(ray_type, FULL_MASK)
+
+    def within(self, ray_bits: Sequence[tuple[str, int]]) -> "FrameOptions":
+        """The same for a scene whose objects name the ray types that see them: rays of each type
+        keep of their mask what the scene gives that type (`Scene.ray_bits`)."""
+        options = self
+        for ray_type, bits in ray_bits:
+            options = options.with_mask(ray_type, options.mask(ray_type) & bits)
+        return options
 
     def with_mask(self, ray_type: str, mask: int) -> "FrameOptions":
         """The same with another mask for one ray type. Equal masks make equal options, whatever

@@ -22,12 +22,13 @@ NOTHING = 0xFFFFFFFF  # `object` of a pixel that sees no triangle
 
 
 class DrawList:
-    """Every object of a scene that has triangles, in the order in which they are drawn: opaque
-    ones first. `triangles` counts them all."""
+    """Every object of a scene that has triangles and shares a bit with `mask`, in the order in
+    which they are drawn: opaque ones first. `triangles` counts them all."""
 
-    def __init__(self, scene: GpuScene) -> None:
+    def __init__(self, scene: GpuScene, mask: int) -> None:
         objects = scene.prepared.pack.objects
         opaque = [scene.prepared.scene.materials[int(o["material"])].opaque for o in objects]
+        seen = (objects["mask"] & mask).tolist()
         self.firsts = objects["first_triangle"].tolist()
         self.sizes = objects["triangle_count"].tolist()
         # Entry point and object of each draw.
@@ -35,7 +36,7 @@ class DrawList:
             (entry, index)
             for entry in ENTRIES
             for index, size in enumerate(self.sizes)
-            if size and opaque[index] == (entry == "opaque_main")
+            if size and seen[index] and opaque[index] == (entry == "opaque_main")
         ]
         self.ends = list(accumulate(self.sizes[index] for _, index in self.draws))
         self.triangles = self.ends[-1] if self.draws else 0
@@ -58,8 +59,9 @@ class DrawList:
             first, count, at = first + drawn, count - drawn, at + 1
 
 
-def raster_pass(scene: GpuScene) -> Pass:
-    """Draws every object of the scene, non-opaque ones with the alpha test."""
+def raster_pass(scene: GpuScene, mask: int) -> Pass:
+    """Draws every object of the scene that shares a bit with the mask of primary rays, non-opaque
+    ones with the alpha test."""
     device = scene.device
     accept = "accept_alpha" if scene.has_alpha else "accept_opaque"
     shader = compose(
@@ -85,7 +87,7 @@ def raster_pass(scene: GpuScene) -> Pass:
         )
         for entry in ENTRIES
     }
-    draws = DrawList(scene)
+    draws = DrawList(scene, mask)
     bundles: dict[int, Any] = {}
 
     def record(resources: Resources) -> Any:

@@ -19,7 +19,7 @@ from engine.gpu.stage import Stage
 from engine.scene.pose import ClipSpan, timeline
 from passes.aov import read_aov
 from passes.frame_data import FrameData
-from passes.frame_options import FULL_MASK, GBUFFERS, FrameOptions
+from passes.frame_options import GBUFFERS, PRIMARY, FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, frame_inputs
 from passes.frames_in_flight import FramesInFlight
@@ -80,7 +80,7 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
         )
 
     if options.gbuffer == "raster":
-        visible = raster_pass(scene)
+        visible = raster_pass(scene, options.mask(PRIMARY))
     else:
         slots, constants = traversal(scene, replace(options, count=False), None)
         visible = tile_pass(
@@ -128,7 +128,7 @@ def traversal(
         any_hit=ray.any_hit if ray else False,
         sort=options.sort_shadow if ray and ray.any_hit else True,
         while_while=options.while_while,
-        mask=options.mask(ray.name) if ray else FULL_MASK,
+        mask=options.mask(ray.name if ray else PRIMARY),
         traversal=options.traversal,
     )
     variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.has_alpha)
@@ -162,6 +162,7 @@ class HybridFrame:
                 f"{device.info.adapter} cannot number triangles in a raster pass (feature "
                 "primitive-index): use the ray-traced G-buffer, --gbuffer rays"
             )
+        options = options.within(prepared.scene.ray_bits)
         self.device = device
         self.options = options
         compiled = device.composer.compile_ms

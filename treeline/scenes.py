@@ -1,8 +1,7 @@
 """Scenes by name: the embedded hall, files, and the square light of the command line.
 
-A scene file names the embedded models as `embedded:hall.glb`. Its masks by ray type have bit 0 for
-primary rays, bit 1 + i for ray type i of the frame, which cast with these bits as soon as they cast
-with a mask.
+A scene file names the embedded models as `embedded:hall.glb`. In its masks bit 0 is that of primary
+rays, bit 1 + i that of ray type i of the frame.
 """
 
 import math
@@ -19,6 +18,7 @@ from engine.scene.asset_folders import asset_folders
 from engine.scene.light import RectLight
 from engine.scene.load import load_scene
 from engine.scene.scene import Scene
+from passes.frame_options import PRIMARY
 from passes.rays import RAY_TYPES
 from treeline.version import ROOT
 
@@ -31,7 +31,7 @@ EMBEDDED = ROOT / "assets" / "hall.glb"
 LIGHT_RADIANCE_AREA = 4 * math.pi
 
 
-RAY_BITS = {"primary": 1, **{ray_type.name: 2 << i for i, ray_type in enumerate(RAY_TYPES)}}
+RAY_BITS = {PRIMARY: 1, **{ray_type.name: 2 << i for i, ray_type in enumerate(RAY_TYPES)}}
 
 
 def load(

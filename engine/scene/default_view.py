@@ -60,6 +60,7 @@ def with_default_view(parts: Parts, name: str, sha256: str = "") -> Scene:
         sha256=sha256,
         animation=parts.animation,
         camera_path=parts.camera_path and replace(parts.camera_path, near=camera.near),
+        ray_bits=parts.ray_bits,
         notes=parts.notes,
     )
 

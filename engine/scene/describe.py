@@ -11,7 +11,8 @@
 | | `instances` | list of such tables: a copy each, within the object's own transform |
 | | `scatter` | copies on the ground: `engine.scene.scatter` |
 | | `mask` | 0 to 255, ANDed with a ray's; or |
-| | `visible_to`, `hidden_from` | names of ray types, each of which has a bit |
+| | `visible_to`, `hidden_from` | names of ray types, primary among them: each has a bit, |
+| | | and in a scene that names one rays carry their own type's alone |
 | | `lifetime` | static, deforming, rigid, vegetation: of all that no clip moves |
 | | `animate` | false: stands as the file has it, copies share its meshes; true |
 | | `clip`, `start`, `speed`, `loop` | the clip (the first), its second at time 0 (0), its |
@@ -92,6 +93,7 @@ class Description:
     camera_path: CameraPath | None
     lights: tuple[RectLight, ...]
     environment: Environment | None
+    ray_bits: tuple[tuple[str, int], ...]  # of `visible_to` and `hidden_from`, empty without them
 
 
 def describe(path: object, values: dict[str, object], ray_bits: Mapping[str, int]) -> Description:
@@ -102,11 +104,13 @@ def describe(path: object, values: dict[str, object], ray_bits: Mapping[str, int
     files_table = top.table("files", named if isinstance(named, dict) else ())
     files = {name: files_table.text(name) for name in files_table.values}
     objects: list[PlacedObject] = []
+    by_ray_type = False
     for table in top.tables("objects", _OBJECT):
         placed = _read_object(table, files, ray_bits)
         if any(placed.name == other.name for other in objects):
             raise table.error("name", f"is '{placed.name}' a second time; names are unique")
         objects.append(placed)
+        by_ray_type |= "visible_to" in table or "hidden_from" in table
     if not objects:
         raise top.error("objects", "is missing: at least one [[objects]]")
     camera, camera_object = _read_camera(top, [placed.name for placed in objects])
@@ -120,6 +124,7 @@ def describe(path: object, values: dict[str, object], ray_bits: Mapping[str, int
             _read_light(t) for t in top.tables("lights", ("center", "target", "size", "radiance"))
         ),
         environment=_read_environment(top) if "environment" in top else None,
+        ray_bits=tuple(ray_bits.items()) if by_ray_type else (),
     )
 
 

@@ -58,6 +58,7 @@ def place(path: object, description: Description, models: Mapping[str, Model]) -
         light=lights[0] if lights else None,
         environment=description.environment or next(iter(environments), None),
         camera_path=description.camera_path,
+        ray_bits=description.ray_bits,
         notes=tuple(notes),
     )
 

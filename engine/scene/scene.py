@@ -48,13 +48,15 @@ class Parts:
     notes: tuple[str, ...] = ()
     animation: Animation | None = None
     camera_path: CameraPath | None = None
+    ray_bits: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """Everything a frame needs. `notes` are lines for the user (what was skipped or guessed);
     `sha256` covers the file and every file it refers to; `camera_path` is a way through the scene
-    where its file describes one."""
+    where its file describes one. `ray_bits`, where its file says which ray types see which objects,
+    are the bits of instances' masks that rays of each type carry at most; else all carry all."""
 
     name: str
     meshes: tuple[Mesh, ...]
@@ -70,6 +72,7 @@ class Scene:
     notes: tuple[str, ...] = ()
     animation: Animation | None = None
     camera_path: CameraPath | None = None
+    ray_bits: tuple[tuple[str, int], ...] = ()
 
     @property
     def triangle_count(self) -> int:

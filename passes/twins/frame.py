@@ -14,7 +14,7 @@ import numpy as np
 
 from bvh.counters import buffer_words
 from bvh.gpu.trace_rays import HIT
-from passes.frame_options import FrameOptions
+from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.prepare import PreparedScene
@@ -69,9 +69,10 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
         mask = options.mask(ray.name)
         return CpuPass(f"traverse/{ray.name}/0", partial(twin, ray=ray, sort=sort, mask=mask), bind)
 
+    primary = options.mask(PRIMARY)
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
     return [
-        CpuPass("gbuffer/rays", gbuffer_rays, {"ids_out": "ids"}),
+        CpuPass("gbuffer/rays", partial(gbuffer_rays, mask=primary), {"ids_out": "ids"}),
         CpuPass("gbuffer/resolve", resolve, resolved),
         CpuPass("rays/reflection", reflection, {"push_queue": REFLECTION.queue}),
         arguments_pass(REFLECTION),

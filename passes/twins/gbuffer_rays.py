@@ -6,6 +6,7 @@ import numpy as np
 
 from bvh.oracle import trace
 from bvh.rays import make_rays
+from passes.frame_options import FULL_MASK
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import tile_pixels
 from passes.twins.rays.reflection import INFINITE_T
@@ -14,14 +15,21 @@ from passes.twins.wgsl_functions import U32
 
 
 def gbuffer_rays(
-    frame: Any, bvh: U32, alpha: U32, texels: U32, ids_out: U32, primary_failed: U32
+    frame: Any,
+    bvh: U32,
+    alpha: U32,
+    texels: U32,
+    ids_out: U32,
+    primary_failed: U32,
+    *,
+    mask: int = FULL_MASK,
 ) -> None:
     """Writes `ids_out` [height, width, 2]: object and primitive."""
     pixels = tile_pixels(frame)
     rays = make_rays(
         frame["camera_origin"][:3], camera_direction(frame, pixels.x, pixels.y), 0.0, INFINITE_T
     )
-    result = trace(bvh.reshape(-1), rays, accept=alpha_test(alpha, texels))
+    result = trace(bvh.reshape(-1), rays, mask=mask, accept=alpha_test(alpha, texels))
     if result.overflows.any():
         primary_failed[0] |= FAILED_STACK
     ids_out[pixels.y, pixels.x] = np.stack([result.object, result.primitive], -1)

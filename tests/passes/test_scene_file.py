@@ -77,3 +77,58 @@ def test_embedded_models_alone() -> None:
     folder = scenes.EMBEDDED.parent.parent / "benchmarks" / "scenes"
     scene = scenes.load(folder / "hall_frame.toml")
     assert scene.camera_source == "file" and scene.camera_path is not None
+
+
+ROOM = """
+[files]
+floor = "floor.obj"
+[camera]
+position = [0, 3, 4]
+target = [0, 0, 0]
+fov = 60
+[environment]
+zenith = 0
+horizon = 0
+ground = 0
+[[lights]]
+center = [0, 6, 0]
+target = [0, 0, 0]
+size = [0.2, 0.2]
+radiance = 900
+[[objects]]
+file = "floor"
+scale = 4
+[[objects]]
+file = "floor"
+name = "blocker"
+translation = [0, 1.5, 0]
+scale = 0.5
+"""
+
+
+@pytest.mark.parametrize("gbuffer", ["raster", "rays"])
+@pytest.mark.parametrize(
+    "mask, seen, shadow",
+    [
+        ("", True, True),
+        ('visible_to = ["shadow"]', False, True),
+        ('hidden_from = ["shadow"]', True, False),
+        ('visible_to = ["reflection"]', False, False),
+    ],
+)
+def test_an_object_is_what_some_ray_types_see(
+    tmp_path: Path, draw: Any, gbuffer: str, mask: str, seen: bool, shadow: bool
+) -> None:
+    """A shadow-only proxy casts a shadow and is not in the picture, and the other way about."""
+    corners = "v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\n"
+    (tmp_path / "floor.obj").write_text(corners + "f 1 4 3 2\n")
+    path = tmp_path / "room.toml"
+    path.write_text(ROOM + mask)
+    drawn = draw(scenes.load(path), 24, 24, gbuffer=gbuffer)
+    objects = drawn.frame.aov("object")
+    names = [i.name for i in drawn.prepared.scene.instances]
+    assert bool((objects == names.index("blocker")).any()) == seen
+    rays, lit = drawn.shadows
+    # those from the middle of the floor, right below the blocker
+    middle = (np.abs(rays["origin"][:, [0, 2]]) < 0.25).all(axis=1) & (rays["origin"][:, 1] < 1)
+    assert middle.any() and (lit[middle] != shadow).all()
