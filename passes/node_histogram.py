@@ -10,6 +10,19 @@ from numpy.typing import NDArray
 # (bvh/shaders/traverse.wgsl), a node each.
 BINS = 100_002
 COMMON = 4096
+LANES = 128
+SLOTS_A_GROUP = 4096
+
+
+def groups(slots: int) -> int:
+    """Workgroups of node_histogram.wgsl for so many slots."""
+    return -(-slots // SLOTS_A_GROUP)
+
+
+def wgsl() -> str:
+    return (
+        f"const HISTOGRAM_LANES: u32 = {LANES}u;\nconst HISTOGRAM_SLOTS: u32 = {SLOTS_A_GROUP}u;\n"
+    )
 
 
 def percentiles(histogram: NDArray[np.uint32], wanted: Sequence[float]) -> list[float]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bvh.counters import buffer_words
 from engine.gpu.stage import Stage
 from passes.frame_data import FrameData
-from passes.node_histogram import BINS
-from passes.queue import GROUP_SIZE, QUEUE_HEADER
+from passes.node_histogram import BINS, groups
+from passes.queue import QUEUE_HEADER
 from passes.rays import RAY_TYPES, RayType
 from passes.twins.node_histogram import node_histogram
 
@@ -74,7 +74,7 @@ class StatisticsBuffers:
                 "slot_counts": self.data.resources[ray.slot_counts],
                 "histogram": self.data.resources[f"{ray.name}_node_histogram"],
             }
-            stage.dispatch(scope, bound, -(-self.data.pixels * ray.slots_per_pixel // GROUP_SIZE))
+            stage.dispatch(scope, bound, groups(self.data.pixels * ray.slots_per_pixel))
         scope.end()
 
     def copies(self) -> list[tuple[Any, int, int]]:
