@@ -110,6 +110,16 @@ def test_a_frame_may_be_left_and_run_again(device: Any, count: Stage) -> None:
     assert device.read(given["other"])[:37].tolist() == [1] * 37
 
 
+def test_a_pass_takes_the_sum_of_its_parts(device: Any, count: Stage, monkeypatch: Any) -> None:
+    given = resources(device, 37)
+    frame = Frame(device, passes(count), given, given=["place", "counts", "runs", "other"])
+    monkeypatch.setattr(frame, "_finish", lambda encoder: (7.0, 7.002))
+    _, times = finish(frame.steps(0.0))
+    expected = {"rows": 5 * 2.0, "queue": 37 * 2.0, "whole": 2.0}
+    assert times.passes_ms == pytest.approx(expected)
+    assert times.total_ms == pytest.approx(88.0) == times.wait_ms
+
+
 def test_part_sizes_fill_the_room() -> None:
     sizes = PartSizes()
     assert sizes.choose("a", 6400, 0, 30.0) == 100  # nothing known
