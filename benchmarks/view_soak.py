@@ -92,7 +92,7 @@ class Script:
             viewer.act(f"panel {titles[self.rng.integers(len(titles))]}")
         elif kind == 2 and viewer.session.frame is not None:
             width, height = viewer.session.size
-            viewer.pick_at(int(self.rng.integers(width)), int(self.rng.integers(height)))
+            viewer.pick_soon(int(self.rng.integers(width)), int(self.rng.integers(height)))
         elif kind == 3:
             viewer.act(str(self.rng.choice(["pin", "swap", "difference", "counters", "unpick"])))
         elif kind == 4:

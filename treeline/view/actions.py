@@ -1,21 +1,46 @@
 """What the viewer's commands do. Keys and menus name them (treeline/view/commands.py)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from imgui_bundle import imgui
 
 from engine.gpu.errors import UserError
+from engine.view.camera_control import CameraControl
+from engine.view.window import Window
+from passes.outputs import Output
 from treeline.view import export
+from treeline.view.picture_panel import Picture
+from treeline.view.session import ViewSession
 from treeline.view.structure_actions import focus_box, hide_selected, reset, show_all
+from treeline.view.time_line import TimeLine
+from treeline.view.view_state import ViewState
 
-if TYPE_CHECKING:
-    from treeline.view.app import Viewer
+
+class Acting(Protocol):
+    """What commands act on: the viewer."""
+
+    session: ViewSession
+    state: ViewState
+    window: Window
+    picture: Picture
+    control: CameraControl
+    time_line: TimeLine
+    folder: Path
+    quit: bool
+
+    @property
+    def outputs(self) -> Sequence[Output]: ...
+
+    def say(self, text: str) -> None: ...
+
+    def toggle_fly(self) -> None: ...
 
 
-def make_actions(viewer: "Viewer") -> dict[str, Callable[[], object]]:
+def make_actions(viewer: Acting) -> dict[str, Callable[[], object]]:
     """Command -> what it does; "show ..." and "panel ..." and the camera's are not among them."""
     state, session = viewer.state, viewer.session
     return {
@@ -50,12 +75,12 @@ def make_actions(viewer: "Viewer") -> dict[str, Callable[[], object]]:
     }
 
 
-def save_screenshot(viewer: "Viewer") -> None:
+def save_screenshot(viewer: Acting) -> None:
     path = export.next_path(viewer.folder, "window.png")
     viewer.say(f"saved {export.write_picture(path, viewer.window.picture())}")
 
 
-def save_picture(viewer: "Viewer") -> None:
+def save_picture(viewer: Acting) -> None:
     """The picture without the interface; a heat map with its legend."""
     pixels = viewer.picture.pixels(viewer.state)
     name = viewer.state.shown.replace("/", "-")
@@ -63,41 +88,41 @@ def save_picture(viewer: "Viewer") -> None:
     viewer.say(f"saved {export.write_picture(path, pixels)}")
 
 
-def save_report(viewer: "Viewer") -> None:
+def save_report(viewer: Acting) -> None:
     path = export.next_path(viewer.folder, "report.json")
     viewer.say(f"saved {export.write_report(path, viewer.session.document())} and .csv")
 
 
-def save_capture(viewer: "Viewer") -> None:
+def save_capture(viewer: Acting) -> None:
     path = export.next_path(viewer.folder, "capture.npz")
     viewer.say(f"saved {export.write_capture(path, viewer.session)}")
 
 
-def copy_camera(viewer: "Viewer") -> None:
+def copy_camera(viewer: Acting) -> None:
     imgui.set_clipboard_text(viewer.control.text())
     viewer.say("the camera is on the clipboard")
 
 
-def turn_output(viewer: "Viewer", step: int) -> None:
+def turn_output(viewer: Acting, step: int) -> None:
     names = [output.name for output in viewer.outputs]
     shown = viewer.state.shown
     at = names.index(shown) if shown in names else 0
     viewer.state.shown = names[(at + step) % len(names)]
 
 
-def turn_counters(viewer: "Viewer") -> None:
+def turn_counters(viewer: Acting) -> None:
     settings = viewer.session.settings
     frame = replace(settings.frame, count=not settings.frame.count)
     viewer.session.change(replace(settings, frame=frame))
 
 
-def pin(viewer: "Viewer") -> None:
+def pin(viewer: Acting) -> None:
     viewer.session.pin()
     viewer.picture.keep_planes(viewer.session)
     viewer.say("A is pinned: what you change now is B, Tab switches")
 
 
-def swap(viewer: "Viewer") -> None:
+def swap(viewer: Acting) -> None:
     if viewer.session.baseline is None:
         raise UserError("no baseline is pinned: P pins what is shown")
     viewer.picture.keep_planes(viewer.session)
@@ -105,23 +130,23 @@ def swap(viewer: "Viewer") -> None:
     viewer.say(f"this is {viewer.session.label}")
 
 
-def unpick(viewer: "Viewer") -> None:
+def unpick(viewer: Acting) -> None:
     viewer.state.picked = viewer.state.selected = None
 
 
-def focus(viewer: "Viewer") -> None:
+def focus(viewer: Acting) -> None:
     """On the selected node, or on what was picked; without either on the whole scene."""
     box = focus_box(viewer.session, viewer.state)
     viewer.control.focus(viewer.control.box if box is None else np.asarray(box))
 
 
-def reset_view(viewer: "Viewer") -> None:
+def reset_view(viewer: Acting) -> None:
     reset(viewer.session, viewer.state)
     unpick(viewer)
     viewer.control.set_camera(viewer.session.scene.camera)
 
 
-def step_boxes(viewer: "Viewer", step: int) -> None:
+def step_boxes(viewer: Acting, step: int) -> None:
     """Both ends of the range move; boxes that were off come on."""
     boxes = viewer.state.boxes
     if boxes.shown:

@@ -22,7 +22,7 @@ from treeline.view.commands import make_shortcuts
 from treeline.view.layout import arrange, begin_region, drag_border, fit_inside
 from treeline.view.menus import draw_menus
 from treeline.view.panels import make_panels
-from treeline.view.pick import pick
+from treeline.view.pick import pick, pick_source
 from treeline.view.picture_panel import Picture
 from treeline.view.ray_overlay import RayDrawing
 from treeline.view.ray_panel import RayPanel
@@ -72,6 +72,7 @@ class Viewer:
         self.camera_input = CameraInput()
         self.control = self._make_control(bool(settings["fly"]))
         self.quit = False
+        self._wanted_pick: tuple[int, int] | None = None
         self.open_panel: str | None = settings["panel"]  # the tab to bring to front
         self._actions = make_actions(self)
 
@@ -128,6 +129,7 @@ class Viewer:
             self.window.replace_device(self.session.device)
             self._open_device()
         if self.session.error is None:
+            self._pick_wanted()
             self.ray_panel.work(self.session)
         if self.quit:
             self.window.close()
@@ -202,7 +204,7 @@ class Viewer:
         inside = hovered and 0 <= x < width and 0 <= y < height
         self.state.cursor = (x, y) if inside and not self.camera_input.dragging else None
         if clicked and inside:
-            self.pick_at(x, y)
+            self.pick_soon(x, y)
 
     def _draw_error(self) -> None:
         error = self.session.error
@@ -249,10 +251,16 @@ class Viewer:
         self.state.picked = picked = pick(self.session, x, y)
         self.state.selected = picked.path[-1] if picked.path else None
 
-    def pick_at(self, x: int, y: int) -> None:
-        """The same for a click: where there is nothing to pick yet, the status bar says so."""
+    def pick_soon(self, x: int, y: int) -> None:
+        """Picks after the next present, or once a frame has been drawn to its end."""
+        self._wanted_pick = (x, y)
+
+    def _pick_wanted(self) -> None:
+        if self._wanted_pick is None or pick_source(self.session) is None:
+            return
+        wanted, self._wanted_pick = self._wanted_pick, None
         try:
-            self.pick(x, y)
+            self.pick(*wanted)
         except UserError as error:
             self.say(str(error))
 

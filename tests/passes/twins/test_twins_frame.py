@@ -26,6 +26,8 @@ WIDTH, HEIGHT = 61, 43
 
 # Shaders without a twin, and why.
 NO_TWIN = {
+    "find_rays",  # reads a queue for one pixel; tests compare with the queue read back whole
+    "rays/plain",  # rays that no queue holds, for the step log; compared with the oracle
     "accept_opaque",  # the oracle asks for non-opaque candidates only
     "gbuffer_raster",  # fixed-function; tests compare it with rays
     "traverse_queue_logged",  # traverse_queue with a step log; its log is compared with the oracle
