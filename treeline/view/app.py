@@ -2,6 +2,7 @@
 commands, and hands the picture to the screen; what is drawn and measured is the session's.
 """
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +182,10 @@ class Viewer:
         self._follow_mouse(hovered, (corner.x, corner.y), size)
         self.picture.resize(pixels)
         self.session.resize(*(self.render_size or pixels))
+        started = time.perf_counter()
         batches, lines = self._lines(pixels)
         self.picture.update(self.session, self.state, batches, lines)
+        self.picture.host_ms = 1e3 * (time.perf_counter() - started)
         if self.picture.drawn:
             imgui.get_window_draw_list().add_image(
                 self.window.image(self.picture.target.view),

@@ -36,6 +36,7 @@ class Picture:
         self.output: Output | None = None
         self.frame: HybridFrame | None = None
         self.drawn = 0  # pictures encoded so far
+        self.host_ms = 0.0  # that the last frame's lines and picture took to encode
         self._displays: dict[tuple[int, int], DisplayPass] = {}
         self._seen: tuple[Any, ...] = ()
         self._cursor: tuple[int, int] | None = None
