@@ -185,12 +185,13 @@ class BoxDrawing:
             known.step()
             if time.perf_counter() - started > 1e-3 * STEP_MS:
                 break
+        reading = len(known.levels) < wanted.stop and not known.complete
         levels = known.levels[wanted.start : wanted.stop]
         key = (root, wanted, overlay.colour_by, len(levels))
-        if key != self._uploaded:
+        # While levels are read, what is there stays: one upload, not one a level.
+        if key != self._uploaded and (not reading or self._batch is None):
             self._upload(tree, root, overlay.colour_by, wanted.start, levels)
             self._uploaded, self._chosen = key, None
-        reading = len(known.levels) < wanted.stop and not known.complete
         return len(self._radii), reading
 
     def _upload(
