@@ -37,7 +37,9 @@ class FrameSet:
         self.has_small = (width, height) != (options.width, options.height)
         self.small = self.timed
         if self.has_small:
-            self.small = self._frame(replace(self.options, width=width, height=height))
+            # A CPU driver rasterises every triangle at any size; rays follow the pixels.
+            small = replace(self.options, width=width, height=height, gbuffer="rays")
+            self.small = self._frame(small)
 
     def make_counted(self) -> None:
         if self.counted is None:
