@@ -85,6 +85,18 @@ def test_csv_has_the_rows_as_shown_and_all_digits() -> None:
     )
 
 
+def test_new_data_are_shown(drive: Callable[..., Any]) -> None:
+    t = table()
+    user = drive(t.draw)
+    before = user.window.picture()
+    t.set_rows([(name, triangles + 1, time) for name, triangles, time in ROWS])
+    user.frames()
+    assert not np.array_equal(user.window.picture(), before)
+    t.set_rows(ROWS)
+    user.frames()
+    assert np.array_equal(user.window.picture(), before)
+
+
 def test_selection_ends_with_its_row() -> None:
     t = table()
     t.select(3)

@@ -145,6 +145,16 @@ def test_reveal_finds_the_place_not_only_the_key() -> None:
     assert list(tree.selected_path) == ["a", "blas", "y"]
 
 
+def test_reveal_does_not_take_another_parents_child() -> None:
+    provider = Heap(1000)
+    tree = LazyTree("t", provider)
+    tree.reveal(provider.path(777))
+    child_of_2 = 2 * 4 + 1
+    tree.reveal([0, 2, child_of_2])
+    assert child_of_2 in tree.keys
+    assert not tree.reveal([0, 1, child_of_2]), "it stands at the same depth, below a sibling"
+
+
 def test_keyboard() -> None:
     tree = LazyTree("t", Heap(100, 3))
     assert tree.press("down") and tree.selected == 0

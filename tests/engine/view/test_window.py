@@ -396,3 +396,53 @@ def test_text_can_be_read() -> None:
         assert theme.contrast(theme.DIM, ground) > 4.5
     assert theme.contrast(theme.TEXT, theme.ACCENT) > 3.5
     assert theme.contrast((1.0, 1.0, 1.0), (0.0, 0.0, 0.0)) == pytest.approx(21.0)
+
+
+def test_lists_and_clip_rectangles_keep_to_themselves(open_window: Callable[..., Window]) -> None:
+    window = open_window((60, 40))
+    red, green, blue = (imgui.get_color_u32(c) for c in ((1, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1)))
+
+    def draw() -> None:
+        below, above = imgui.get_background_draw_list(), imgui.get_foreground_draw_list()
+        below.add_rect_filled(imgui.ImVec2(0, 0), imgui.ImVec2(10, 40), red)
+        above.push_clip_rect(imgui.ImVec2(20, 0), imgui.ImVec2(30, 20))
+        above.add_rect_filled(imgui.ImVec2(0, 0), imgui.ImVec2(60, 40), green)
+        above.pop_clip_rect()
+        above.push_clip_rect(imgui.ImVec2(40, 0), imgui.ImVec2(60, 40))
+        above.add_rect_filled(imgui.ImVec2(0, 10), imgui.ImVec2(60, 40), blue)
+        above.pop_clip_rect()
+
+    window.draw_once(draw)
+    picture = window.picture()
+    assert picture[35, 5].tolist() == [255, 0, 0]
+    assert picture[10, 25].tolist() == [0, 255, 0]
+    assert picture[25, 25].tolist() == picture[5, 50].tolist() == picture[35, 35].tolist()
+    assert picture[35, 50].tolist() == [0, 0, 255]
+
+
+def test_offscreen_time_goes_by_frames(open_window: Callable[..., Window]) -> None:
+    window = open_window((20, 20))
+    steps: list[float] = []
+    for pause in (0.0, 0.03, 0.0):
+        time.sleep(pause)
+        window.draw_once(lambda: steps.append(imgui.get_io().delta_time))
+    assert steps == pytest.approx([1 / 60] * 3)
+
+
+def test_style_is_the_same_after_an_error_and_another_scale(
+    open_window: Callable[..., Window],
+) -> None:
+    window = open_window((20, 20))
+
+    def sizes() -> list[float]:
+        style, plot = imgui.get_style(), implot.get_style()
+        return [style.window_min_size.x, style.separator_text_padding.x, plot.plot_padding.x]
+
+    before = sizes()
+    window.ui_scale = 2.0
+    assert sizes()[0] == 2 * before[0]
+    window.ui_scale = 1.0
+    assert sizes() == before
+    with pytest.raises(ZeroDivisionError):
+        window.draw_once(lambda: 1 / 0)
+    assert sizes() == before
