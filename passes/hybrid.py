@@ -318,6 +318,7 @@ class HybridFrame:
         """The last frame, as a first sample, by the stages' NumPy twins: every resource by name
         after the pass `until` (its name or what precedes a `/` in it; None: the last)."""
         inputs = replace(self.inputs, sample_count=1)
+        self.data.hold_pose(inputs)
         return run_cpu(
             self.scene.prepared,
             self.options,
@@ -336,7 +337,9 @@ class HybridFrame:
         return timeline(self.scene.prepared.scene)
 
     def bvh(self) -> SceneBvh:
-        """The structure that the last frame traced, read back where it has moved."""
+        """The structure that the last frame traced, read back where it has moved; where another
+        frame has posed the scene since, posed again."""
+        self.data.hold_pose(self.inputs)
         return self.scene.bvh()
 
     def bvh_words(self) -> Any:

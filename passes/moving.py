@@ -99,6 +99,7 @@ class MovingScene:
         anew."""
         self.prepared, self._arrays = prepared, arrays
         self._objects = prepared.pack.objects.copy()
+        self.serial += 1
         if self._stages is not None:
             self._stages.place_instances(prepared.bvh.instances)
             self._held = None

@@ -22,6 +22,7 @@ from passes.frame_stats import FrameStats
 from passes.gpu_scene import GpuScene
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.prepare import PreparedScene, prepare
+from passes.rebuilding import rebuild_options
 from passes.twins.read_back import read_resources
 
 SIZE = (96, 54)
@@ -222,7 +223,9 @@ def test_frames_of_one_scene_at_different_times(device: Any, stage: Scene) -> No
         a.run(1, 2)
         alone.append((a.result_hash(), a.image().tobytes()))
     show(a, "Run", 0.2)
+    words = a.bvh_words()
     show(b, "Run", 0.7)
+    assert (b.bvh_words() != words).any() and (a.bvh_words() == words).all()
     a.run(1, 2)
     assert (a.result_hash(), a.image().tobytes()) == alone[0]
     b.run(1, 2)
@@ -262,9 +265,10 @@ def test_a_frame_that_goes_on_holds_its_pose(device: Any, stage: Scene) -> None:
     show(frame, "Walk", 0.5)
     assert (frame.bvh_words() != before).any()
     moving.hold("Run", 0.2, loop=True)
-    assert (frame.bvh_words() == before).all()
+    assert (frame.scene.bvh().words == before).all()
     moving.hold(None, 0.0, loop=True)
-    assert frame.bvh() is prepared.bvh
+    assert frame.scene.bvh() is prepared.bvh
+    assert frame.bvh() is not prepared.bvh
 
 
 # -- how trees follow ----------------------------------------------------------------------------
@@ -344,6 +348,18 @@ def test_sah_is_measured_frames_late_and_decides(device: Any, stage: Scene) -> N
     assert moving.decisions[0].action == "rebuild" and moving.decisions[0].reason.startswith("SAH")
 
 
+def test_builds_are_what_the_frames_kernels_know(stage: Scene) -> None:
+    prepared = prepare(stage, replace(FAST, leaf=4, pairing="best")).bvh
+    assert rebuild_options(prepared) == replace(FAST, leaf=4)
+    still = [replace(stats, nodes_fp16=0) for stats in prepared.blas_stats]
+    assert rebuild_options(replace(prepared, blas_stats=tuple(still))).nodes == "fp32"
+    pairs = prepare(stage, FAST).bvh
+    fans = replace(pairs, options=replace(FAST, leaf=4))
+    assert rebuild_options(fans).leaf == 2
+    splits = replace(prepared, options=replace(FAST, builder="spatial", leaf=4))
+    assert rebuild_options(splits).leaf == 2
+
+
 def test_seams_that_part_get_blocks_of_one_triangle(device: Any, stage: Scene) -> None:
     """Two triangles that meet at rest over vertices with other weights share no block."""
     assert stage.animation is not None
@@ -383,6 +399,19 @@ def test_rigid_only_has_one_pass_and_keeps_masks(
     masks = [[x.mask for x in bvh.instances] for bvh in (shown, less)]
     assert 0 in masks[1] and 0 not in masks[0]
     assert (shown.tlas_words != less.tlas_words).any()
+
+
+def test_instances_are_hidden_and_shown_in_a_pose(
+    device: Any, scene_of: Callable[[str], Scene]
+) -> None:
+    frame = make_frame(device, scene_of("CesiumMilkTruck"))
+    show(frame, "clip 0", 0.5)
+    words = frame.bvh_words()
+    for _ in range(2):
+        frame.scene.set_hidden({0})
+        assert validate(frame.bvh()) == [] and (frame.bvh_words() != words).sum() == 1
+        frame.scene.set_hidden(())
+        assert (frame.bvh_words() == words).all()
 
 
 def test_static_scenes_have_no_update(device: Any, kit: Any) -> None:
