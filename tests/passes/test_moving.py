@@ -18,6 +18,7 @@ from engine.scene.load import load_scene
 from engine.scene.pose import posed, timeline
 from engine.scene.records import VERTEX
 from engine.scene.scene import Instance, Scene
+from engine.scene.upload import pack_scene
 from passes.frame_stats import FrameStats
 from passes.gpu_scene import GpuScene
 from passes.hybrid import FrameOptions, HybridFrame
@@ -144,6 +145,41 @@ def test_pictures_are_those_of_a_scene_posed_on_the_cpu(
         same_pictures(frame.image(), other.image())
         assert (frame.image() != rest).any()
         assert frame.moving is not None and frame.moving.messages() == []
+
+
+@pytest.mark.parametrize("gbuffer", ["raster", "rays"])
+def test_a_wheel_turns_for_raster_and_rays(
+    device: Any, scene_of: Callable[[str], Scene], gbuffer: str
+) -> None:
+    """Seen from close by; only the wheels are built, so that every ray that hits hits one."""
+    truck = scene_of("CesiumMilkTruck")
+    assert truck.animation is not None
+    kept = [i for i, item in enumerate(truck.instances) if item.lifetime == "rigid"]
+    animation = truck.animation.renumbered({}, kept)
+    wheels = replace(truck, instances=tuple(truck.instances[i] for i in kept), animation=animation)
+    low, high = wheels.bounds()
+    hub = np.array(wheels.instances[0].transform[:3, 3])
+    size = float(high[1] - low[1])
+    side = np.array([0.5, 0.3, 1.0]) * size
+    wheels = replace(wheels, camera=look_at(hub + 1.4 * side, hub, 1.0))
+    prepared = prepare(wheels, EXACT)
+    frame = make_frame(device, prepared, gbuffer=gbuffer)
+    show(frame, None)
+    rest = frame.aov("primitive")
+    clip = animation.clip()
+    time = 0.3 * clip.duration
+    show(frame, clip.name, time)
+    there = posed(wheels, clip, time)
+    built = replace(prepared, scene=there, bvh=prepare(there, EXACT).bvh, pack=pack_scene(there))
+    other = make_frame(device, built, gbuffer=gbuffer)
+    show(other, None)
+    seen, expected = frame.aov("primitive"), other.aov("primitive")
+    assert (seen >= 0).mean() > 0.2
+    assert (seen == expected).mean() > 0.995
+    assert (seen[seen >= 0] != rest[seen >= 0]).mean() > 0.5
+    normals = [f.aov("normal")[(seen == expected) & (seen >= 0)] for f in (frame, other)]
+    np.testing.assert_allclose(*normals, atol=2e-3)
+    same_pictures(frame.image(), other.image(), 0.005)
 
 
 def test_shadow_and_reflection_follow(device: Any, stage: Scene) -> None:
