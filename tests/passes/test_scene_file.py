@@ -1,5 +1,6 @@
 """What a scene file places, prepared: one BLAS for all copies, masks in the TLAS, real names."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from bvh.decode import decode
 from bvh.layout import INSTANCE_CUSTOM_WORD, INSTANCE_MASK_SHIFT
 from engine.scene.load import load_scene
+from engine.scene.pose import posed
 from passes.prepare import prepare
 from treeline import scenes
 
@@ -132,3 +134,45 @@ def test_an_object_is_what_some_ray_types_see(
     # those from the middle of the floor, right below the blocker
     middle = (np.abs(rays["origin"][:, [0, 2]]) < 0.25).all(axis=1) & (rays["origin"][:, 1] < 1)
     assert middle.any() and (lit[middle] != shadow).all()
+
+
+MOVING = """
+[files]
+fox = "Fox.glb"
+truck = "CesiumMilkTruck.glb"
+[camera]
+position = [0, 1.5, 6]
+target = [0, 0.8, 0]
+[[objects]]
+file = "fox"
+clip = "Walk"
+start = 0.2
+speed = 1.3
+scale = 0.02
+translation = [1.6, 0, 1]
+euler = [0, 60, 0]
+[[objects]]
+file = "truck"
+translation = [0, 0, -1]
+scale = [0.8, 0.9, 0.7]
+"""
+
+
+def test_a_frame_poses_several_files_at_once(
+    shared_scenes: Path, tmp_path: Path, draw: Any
+) -> None:
+    """Posed, skinned and refitted on the GPU, against the same scene posed on the CPU."""
+    path = tmp_path / "moving.toml"
+    path.write_text(MOVING)
+    scene = scenes.load(path, [str(shared_scenes)])
+    assert scene.animation is not None
+    frame = draw(scene, 48, 27).frame
+    at_zero = frame.aov("depth").copy()
+    frame.run(0, inputs=replace(frame.inputs, clip="scene", time=0.37))
+    still = posed(scene, scene.animation.clip(), 0.37)
+    expected = draw(replace(still, animation=None), 48, 27).frame
+    found, wanted = frame.aov("depth"), expected.aov("depth")
+    hit = np.isfinite(wanted)
+    np.testing.assert_array_equal(np.isfinite(found), hit)
+    np.testing.assert_allclose(found[hit], wanted[hit], rtol=1e-5)
+    assert (np.isfinite(at_zero) != hit).sum() > 3
