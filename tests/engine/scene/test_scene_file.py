@@ -137,6 +137,14 @@ def test_scattered_copies_share_one_mesh(scene_file: Any, count: int) -> None:
     assert {i.lifetime for i in many} <= {"vegetation"}
 
 
+def test_a_scattered_copy_acts_around_the_objects_own_transform(scene_file: Any) -> None:
+    text = "translation = [0, 3, 1]\nscale = 2\nscatter = {count = 1, scale = [5, 5],"
+    text += 'yaw = [90, 90], area = {shape = "disc", center = [10, 20, 30], radius = 0}}'
+    (instance,) = load_scene(scene_file(ONE + text)).instances
+    # (1, 0, 0) -> (2, 3, 1) -> five times (1, 3, -2) -> from the place on the ground
+    np.testing.assert_allclose(instance.transform @ [1, 0, 0, 1], [15, 35, 20, 1], atol=1e-9)
+
+
 def test_a_hundred_thousand_copies_load_in_three_seconds(scene_file: Any) -> None:
     text = "scatter = {count = 100_000, least_distance = 0.5, yaw = [0, 360],"
     text += ' area = {shape = "rectangle", size = [600, 600]}}'
