@@ -59,6 +59,7 @@ class FrameStats:
     forced_waits: int
     timing_source: str
     failures: tuple[str, ...] = ()
+    begins: tuple[float, ...] = ()  # of the passes, from the first one's begin on
     inputs: FrameInputs | None = field(default=None, compare=False, repr=False)  # what it drew
 
     @property

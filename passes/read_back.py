@@ -82,6 +82,7 @@ def collect_stats(
         forced_waits=traffic.forced_waits,
         timing_source=data.device.timing_source,
         failures=tuple(failures),
+        begins=tuple((times.spans_ms[:, 0] - times.spans_ms[0, 0]).tolist()),
         inputs=inputs,
     )
 

@@ -16,7 +16,7 @@ from passes.display import DisplayPass
 from passes.hybrid import HybridFrame
 from passes.outputs import Output, frame_outputs
 from treeline.pictures import U8, add_legend, output_legend
-from treeline.view.view_state import ViewState
+from treeline.view.view_state import Seen, ViewState
 
 if TYPE_CHECKING:
     from treeline.view.session import ViewSession
@@ -116,7 +116,16 @@ class Picture:
         self.frame, self.output = frame, output
         display = self.display(frame)
         self._cursor = frame_pixel(frame, session, state)
-        baseline = self.baseline_plane(frame, output) if state.difference else None
+        kept = self.baseline_plane(frame, output)
+        baseline = kept if state.difference else None
+        known = display.auto_range(output.name, difference=baseline is not None)
+        state.seen = Seen(
+            output,
+            state.heat_range or known,
+            display.maximum(output.name, difference=baseline is not None),
+            self.value,
+            kept is not None,
+        )
         seen = (
             frame,
             session.version,

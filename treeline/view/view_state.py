@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from treeline.view.node_ref import WHOLE_TLAS, NodeRef
 
 if TYPE_CHECKING:
+    from passes.outputs import Output
     from treeline.view.pick import Pick
 
 
@@ -18,6 +19,19 @@ class BoxOverlay:
     low: int = 0
     high: int = 0
     colour_by: str = "level"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the picture knows of the output that it shows: the range in its unit that the colours
+    span and the largest value (None where there are none, or not yet), the value under the cursor,
+    and whether a baseline of it is kept."""
+
+    output: "Output | None" = None
+    range: tuple[float, float] | None = None
+    maximum: float | None = None
+    value: str = ""
+    has_baseline: bool = False
 
 
 @dataclass(slots=True)
@@ -37,7 +51,10 @@ class ViewState:
     ray_index: int = 0  # of the picked pixel's rays
     ray_step: int = 0
     show_help: bool = False
+    seen: Seen = Seen()
+    asked: list[str] = field(default_factory=list)  # commands that panels ask for
+    panel_ms: float = 0.0  # host time of the last frame's interface
     messages: list[str] = field(default_factory=list)  # newest last; the status bar shows it
 
 
-__all__ = ["WHOLE_TLAS", "BoxOverlay", "NodeRef", "ViewState"]
+__all__ = ["WHOLE_TLAS", "BoxOverlay", "NodeRef", "Seen", "ViewState"]

@@ -1,0 +1,271 @@
+"""The panels of controls, outputs, passes and rays in an offscreen window: every control once."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from imgui_bundle import imgui
+
+from engine.view import marks
+from engine.view.window import Window
+from passes.option_list import OPTIONS, ViewSettings, find_option
+from passes.outputs import frame_outputs
+from passes.palettes import PALETTES
+from passes.rays import RAY_TYPES
+from treeline.view.controls_panel import ControlsPanel, option_notes
+from treeline.view.heat_panel import HeatPanel, grouped
+from treeline.view.pass_history import PassHistory, pass_rows
+from treeline.view.passes_panel import PassesPanel, frame_spans, timing_text
+from treeline.view.ray_rows import PER, build_rows, object_rows, ray_columns, ray_rows
+from treeline.view.rays_panel import RaysPanel
+from treeline.view.view_state import Seen, ViewState
+
+SIZE = (460, 900)
+Until = Callable[..., int]
+
+
+class Shown:
+    """A panel that fills an offscreen window; `asked` commands do what the viewer would do."""
+
+    def __init__(self, device: Any, session: Any, panel: Any) -> None:
+        self.session, self.panel, self.state = session, panel, ViewState()
+        self.window = Window(device, SIZE, "test", offscreen=True)
+        self.frames()
+
+    def draw(self) -> None:
+        imgui.set_next_window_pos((0, 0))
+        imgui.set_next_window_size(SIZE)
+        imgui.begin("test", None, imgui.WindowFlags_.no_decoration)
+        self.panel.draw(self.session, self.state)
+        imgui.end()
+        while self.state.asked:
+            {"pin": self.session.pin, "swap": self.session.swap}[self.state.asked.pop(0)]()
+
+    def frames(self, count: int = 3) -> None:
+        for _ in range(count):
+            assert self.window.draw_once(self.draw)
+
+    def pointer(self, kind: str, x: float, y: float, button: int = 0) -> None:
+        held = (1,) if button and kind != "pointer_up" else ()
+        self.window.send(kind, x=x, y=y, button=button, buttons=held)
+        self.frames(1)
+
+    def click(self, name: str, dx: float = 0.0) -> None:
+        """In the middle of a marked item, or `dx` of its width beside it."""
+        left, _, right, _ = marks.rectangles[name]
+        x, y = marks.centre(name)
+        x += dx * (right - left)
+        self.pointer("pointer_move", x, y)
+        self.pointer("pointer_down", x, y, 1)
+        self.pointer("pointer_up", x, y, 1)
+        self.frames(2)
+
+
+@pytest.fixture
+def session(open_session: Callable[..., Any], until: Until) -> Any:
+    opened = open_session()
+    until(opened, lambda: opened.ready)
+    return opened
+
+
+@pytest.fixture
+def show(device: Any, session: Any) -> Iterator[Callable[[Any], Shown]]:
+    opened: list[Shown] = []
+
+    def opener(panel: Any) -> Shown:
+        opened.append(Shown(device, session, panel))
+        return opened[-1]
+
+    yield opener
+    for shown in opened:
+        shown.window.close()
+
+
+def test_every_option_has_a_control_that_changes_it_and_nothing_else(
+    show: Any, session: Any
+) -> None:
+    shown = show(ControlsPanel())
+    for option in OPTIONS:
+        before = session.settings
+        name = f"controls.{option.name}"
+        if option.kind == "choice":
+            wanted = next(choice for choice in option.choices if choice != option.get(before))
+            shown.click(name)
+            shown.click(f"{name}.{wanted}")
+        elif option.kind == "bits":
+            wanted = 255 - 2
+            shown.click(f"{name}.1")
+        elif option.kind == "flag":
+            wanted = not option.get(before)
+            shown.click(name)
+        else:
+            shown.click(name, dx=0.3 if option.get(before) < 0.75 * option.high else -0.3)
+            wanted = option.get(session.settings)
+            assert wanted != option.get(before)
+        assert session.settings == option.set(before, wanted), option.name
+    shown.click("controls.reset")
+    assert session.settings == ViewSettings()
+
+
+def test_a_held_slider_builds_nothing_until_it_is_let_go(show: Any, session: Any) -> None:
+    shown = show(ControlsPanel())
+    x, y = marks.centre("controls.reinsertion")
+    shown.pointer("pointer_move", x, y)
+    shown.pointer("pointer_down", x + 20, y, 1)
+    shown.pointer("pointer_move", x + 40, y, 0)
+    assert session.settings == ViewSettings()
+    shown.pointer("pointer_up", x + 40, y, 1)
+    shown.frames()
+    assert session.settings.build.reinsertion > 30
+
+
+def test_pin_change_swap_and_unpin(show: Any, session: Any, until: Until) -> None:
+    panel = ControlsPanel()
+    shown = show(panel)
+    shown.click("controls.swap")  # nothing is pinned: it is off
+    assert session.label == "B" and session.baseline is None
+    shown.click("controls.pin")
+    assert session.baseline is not None and session.baseline.label == "A"
+    session.change(find_option("mask/shadow").set(session.settings, 0))
+    until(session, lambda: session.ready)
+    shown.frames()
+    texts = [effect.text for effect in panel._comparison.effects]
+    assert any(text.startswith("shadow: ") and "-100% triangle tests" in text for text in texts)
+    assert len([name for name in marks.rectangles if "controls.effect" in name]) == len(texts)
+    shown.click("controls.swap")
+    assert session.settings == ViewSettings() and session.label == "A"
+    shown.click("controls.unpin")
+    assert session.baseline is None
+
+
+def test_notes_say_what_an_option_claims_or_what_it_was(session: Any) -> None:
+    session.pin()
+    settings = find_option("leaf").set(session.settings, 1)
+    notes = option_notes(list(OPTIONS), settings, session.baseline)
+    assert notes["leaf"] == "A: 2" and notes["roughness_cutoff"] == "rays"
+    assert notes["count"] == ""
+
+
+def test_every_output_palette_and_range_can_be_chosen(show: Any, session: Any) -> None:
+    shown = show(HeatPanel())
+    outputs = frame_outputs(session.settings.frame)
+    assert sum(len(members) for members in grouped(outputs).values()) == len(outputs)
+    for output in outputs:
+        shown.click(f"heat.{output.name}")
+        assert shown.state.shown == output.name
+    count = next(output for output in outputs if output.kind == "count")
+    shown.click(f"heat.{count.name}")
+    for palette in PALETTES:
+        shown.click(f"heat.palette.{palette}")
+        assert shown.state.palette == palette
+    assert "heat.legend.auto" not in marks.rectangles
+    shown.click("heat.difference")
+    assert not shown.state.difference  # there is no baseline
+    shown.state.seen = Seen(count, (0.0, 40.0), 90.0, "(3, 4) nodes: 12", True)
+    shown.frames()
+    shown.click("heat.difference")
+    assert shown.state.difference
+    shown.click("heat.difference")
+    x, y = marks.centre("heat.legend.range.high")
+    shown.pointer("pointer_move", x, y)
+    shown.pointer("pointer_down", x, y, 1)
+    for at in (x + 20, x + 40):
+        shown.pointer("pointer_move", at, y, 0)
+    shown.pointer("pointer_up", x + 40, y, 1)
+    assert shown.state.heat_range is not None and shown.state.heat_range[1] > 40
+    shown.click("heat.legend.auto")
+    assert shown.state.heat_range is None
+
+
+def test_passes_are_drawn_because_they_are_in_the_frame(
+    show: Any, session: Any, until: Until
+) -> None:
+    until(session, lambda: session.samples > 4)
+    panel = PassesPanel()
+    shown = show(panel)
+    assert session.timed is not None
+    drawn = {name.removeprefix("passes.frame.") for name in marks.rectangles if ".frame." in name}
+    assert drawn == {span.name for span in frame_spans(session.timed)}
+    assert [row[0] for row in pass_rows(session.drawing.recent)] == [
+        *session.timed.passes,
+        "frame",
+        "gaps",
+    ]
+    shown.click("passes.header.median")
+    assert panel.table.data[1][panel.table.order[0]] == max(panel.table.data[1])
+    shown.click("passes.copy")
+    rows = list(csv.reader(io.StringIO(imgui.get_clipboard_text())))
+    assert rows[0][0] == "pass" and len(rows) == 1 + len(panel.table)
+    assert "CPU wall clock" in timing_text(session)
+
+
+def test_history_follows_frames_and_forgets_passes(session: Any, until: Until) -> None:
+    until(session, lambda: session.samples > 3)
+    history = PassHistory(3)
+    frames = list(session.history)
+    history.follow(frames[:2])
+    history.follow(frames[:2])
+    history.follow(frames)
+    for name, values in history.series.items():
+        assert values.tolist() == [stats.passes[name] for stats in frames[-3:]]
+    session.change(find_option("gbuffer").set(session.settings, "rays"))
+    until(session, lambda: session.samples > 5)
+    history.follow(session.history)
+    assert "gbuffer/rays" in history.series and "gbuffer/raster" not in history.series
+
+
+def test_a_row_a_ray_type_in_rras_words(show: Any, session: Any) -> None:
+    panel = RaysPanel()
+    shown = show(panel)
+    table = panel.tables["frame"]
+    names = [column.name for column in table.columns]
+    assert [table.data[0][row] for row in table.order] == [ray.name for ray in RAY_TYPES]
+    value = {
+        name: dict(zip(table.data[0], table.data[i], strict=True)) for i, name in enumerate(names)
+    }
+    for ray in RAY_TYPES:
+        stats = session.counted.rays[ray.name]
+        assert value["rays"][ray.name] == value["hits"][ray.name] + value["misses"][ray.name]
+        for kind in ("box", "triangle"):
+            hits, misses = value[f"{kind} hits"][ray.name], value[f"{kind} misses"][ray.name]
+            assert hits + misses == value[f"{kind} tests"][ray.name]
+        assert value["nodes"][ray.name] == stats.nodes
+        assert value["instance hits"][ray.name] == stats.instance_hits
+        assert value["rate"][ray.name] > 0
+    for per in PER:
+        shown.click(f"rays.per.{per}")
+        assert panel.per == per
+        if per == "ray":
+            column = [c.name for c in ray_columns(per)].index("nodes")
+            row = ray_rows(session.drawing.recent, session.counted, per)[0]
+            stats = session.counted.rays[row[0]]
+            assert row[column] == stats.nodes / stats.rays
+    shown.click("rays.hit.copy")
+    assert imgui.get_clipboard_text().startswith("ray type,")
+    shown.click("rays.objects.header.nodes")
+    shown.click("rays.objects.copy")
+    assert imgui.get_clipboard_text().count("\n") == 1 + len(session.counted.objects)
+    shown.click("rays.builds.copy")
+    assert "ploc" in imgui.get_clipboard_text()
+
+
+def test_object_shares_add_up(session: Any) -> None:
+    rows = object_rows(session.drawing.recent, session.counted)
+    for ray in RAY_TYPES:
+        mine = [row for row in rows if row[1] == ray.name]
+        assert sum(row[2] for row in mine) == session.counted.rays[ray.name].nodes
+        assert abs(sum(row[3] for row in mine) - 100) < 1e-6
+    bvh = session.active.structure.bvh
+    assert [row[0] for row in build_rows(bvh, ())] == list(bvh.blas_names)
+
+
+def test_without_numbers_panels_say_so_and_draw(show: Any, session: Any) -> None:
+    session.change(find_option("count").set(session.settings, False))
+    shown = show(RaysPanel())
+    session.drawing.look(session.drawing.inputs, False)
+    for panel in (RaysPanel(), PassesPanel(), ControlsPanel(), HeatPanel()):
+        shown.panel = panel
+        shown.frames()
+    assert session.timed is None

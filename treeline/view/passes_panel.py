@@ -1,0 +1,103 @@
+"""Where the frame's time goes: a live history, the time line of one frame, a table."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from imgui_bundle import imgui
+
+from engine.view.panels.history import draw_history
+from engine.view.panels.spans import Span, draw_spans
+from engine.view.panels.table import Column, Table
+from passes.frame_stats import FrameStats
+from treeline.view.pass_history import PassHistory, pass_rows
+
+if TYPE_CHECKING:
+    from treeline.view.session import ViewSession
+    from treeline.view.view_state import ViewState
+
+REFRESH_S = 0.25  # between two looks at all recent frames: numbers that change faster are not read
+FRAMES = 240
+HISTORY_LINES = 11.0  # height of the history in lines of text
+
+
+class PassesPanel:
+    """Times come from timed frames only."""
+
+    title = "Passes"
+
+    def __init__(self) -> None:
+        self.history = PassHistory(FRAMES)
+        self.table = Table(
+            "passes",
+            (
+                Column("pass", text=True),
+                Column("median", "ms", ".3f"),
+                Column("mean", "ms", ".3f"),
+                Column("p95", "ms", ".3f", tooltip="of the recent frames of this view"),
+                Column("last", "ms", ".3f"),
+                Column("share", "%", ".1f", tooltip="of the frame's median"),
+            ),
+            filterable=False,
+        )
+        self._frames: tuple[Any, int] = (None, 0)
+        self._refreshed = float("-inf")
+
+    def draw(self, session: "ViewSession", state: "ViewState") -> None:
+        self.history.follow(session.history)
+        imgui.text_wrapped(timing_text(session))
+        imgui.text_disabled(host_text(session.timed, state.panel_ms))
+        if session.timed is None:
+            imgui.text_disabled(session.busy or "nothing is timed of this view yet")
+            return
+        if not np.isfinite(session.timed.frame_total_ms):
+            imgui.text_disabled("the adapter has no timer for frames that nobody waits for")
+        line = imgui.get_text_line_height()
+        draw_history(
+            "passes.history", self.history.series, frames=FRAMES, size=(0.0, HISTORY_LINES * line)
+        )
+        imgui.separator_text("One frame")
+        draw_spans("passes.frame", frame_spans(session.timed))
+        drawing = session.drawing
+        recent = () if drawing is None else drawing.recent
+        imgui.separator_text(f"{len(recent)} frames of this view")
+        self._refresh(recent)
+        self.table.draw()
+
+    def _refresh(self, recent: Any) -> None:
+        now = imgui.get_time()
+        newest = (id(recent), len(recent))
+        if newest[0] == self._frames[0] and now - self._refreshed < REFRESH_S:
+            return
+        self._frames, self._refreshed = newest, now
+        self.table.set_rows(pass_rows(recent))
+
+
+def timing_text(session: "ViewSession") -> str:
+    """Whose times these are."""
+    info = session.device.info
+    if session.device.timing_source == "timestamp-query":
+        return f"{info.adapter}: GPU timestamps"
+    if info.is_cpu:
+        return (
+            f"{info.adapter}: CPU wall clock, each pass waited for; compare these times with each "
+            "other, not with a GPU's"
+        )
+    return f"{info.adapter}: wall clock, each pass waited for"
+
+
+def host_text(timed: FrameStats | None, panel_ms: float) -> str:
+    """What the host spends beside the frame."""
+    text = f"interface {panel_ms:.2f} ms"
+    if timed is not None:
+        text += f", frame's own host time {timed.cpu_ms:.2f} ms, waits {timed.forced_waits}"
+    return text
+
+
+def frame_spans(stats: FrameStats) -> list[Span]:
+    """The passes of one frame where they ran; empty without times. Passes that took no time are
+    left out."""
+    spans = []
+    for (name, took), begin in zip(stats.passes.items(), stats.begins, strict=False):
+        if np.isfinite(took) and np.isfinite(begin) and took > 0:
+            spans.append(Span(name, begin, begin + took))
+    return spans
