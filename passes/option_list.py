@@ -8,7 +8,7 @@ from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, PAIRINGS
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
-from passes.frame_options import GBUFFERS, UPDATES
+from passes.frame_options import GBUFFERS, PRIMARY, UPDATES
 from passes.option import (
     COST_TERMS,
     KINDS,
@@ -158,7 +158,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=STACK_SIZES,
         help="Entries of a ray's stack to begin with; a frame that needs more is drawn again.",
     ),
-    *(mask_of(ray.name) for ray in RAY_TYPES),
+    *(mask_of(name) for name in (PRIMARY, *(ray.name for ray in RAY_TYPES))),
     of_frame(
         "count",
         "counters",

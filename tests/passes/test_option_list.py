@@ -7,7 +7,7 @@ import pytest
 
 from bvh.blas import BuildOptions
 from engine.gpu.errors import UserError
-from passes.frame_options import FrameOptions
+from passes.frame_options import PRIMARY, FrameOptions
 from passes.option_list import (
     COST_TERMS,
     KINDS,
@@ -44,7 +44,7 @@ def test_every_field_of_frame_and_build_is_declared_or_not_for_users() -> None:
 
 def test_every_ray_type_has_a_mask() -> None:
     assert {name for name in NAMES if name.startswith("mask/")} == {
-        f"mask/{ray.name}" for ray in RAY_TYPES
+        f"mask/{name}" for name in (PRIMARY, *(ray.name for ray in RAY_TYPES))
     }
 
 

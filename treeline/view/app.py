@@ -108,7 +108,10 @@ class Viewer:
         self.settings["panel_share"] = drag_border(
             layout.border, self.window.logical_size[0], float(self.settings["panel_share"])
         )
+        self.state.panel_ms = self.window.panel_ms
         self._draw_panels(layout.panels)
+        while self.state.asked:
+            self.act(self.state.asked.pop(0))
         begin_region("##status", layout.status)
         draw_status(self.session, self.window, self.state.messages, self.picture.value)
         imgui.end()

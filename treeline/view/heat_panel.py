@@ -21,7 +21,7 @@ GREY = np.repeat(np.arange(255, -1, -1, dtype=np.uint8)[:, None], 3, axis=1)  # 
 class HeatPanel:
     """Outputs are listed because the frame has them."""
 
-    title = "Outputs"
+    title = "Heat map"
 
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
         outputs = frame_outputs(session.settings.frame)
