@@ -88,7 +88,8 @@ def prepare(
         raise UserError(f"unknown group '{group}', there are {', '.join(GROUPS)}")
     recentre = options.nodes != "fp32"
     members = _group_members(scene, group)
-    others = [i for i in range(len(scene.instances)) if i not in set(members)]
+    merged = set(members)
+    others = [i for i in range(len(scene.instances)) if i not in merged]
 
     meshes: list[Mesh] = []
     instances: list[Instance] = []
@@ -157,7 +158,8 @@ class _Refittable:
         skinned = {m.mesh for m in scene.animation.skinned} if scene.animation else set()
         self._triangles: dict[int, list[np.ndarray]] = {}
         for item in placed:
-            parts = scene.instances[item.first_object :][: len(requests[item.blas].meshes)]
+            last = item.first_object + len(requests[item.blas].meshes)
+            parts = scene.instances[item.first_object : last]
             meshes = [part.mesh for part in parts]
             if skinned & set(meshes):
                 self._triangles[item.blas] = vertex_triangles(scene, meshes)

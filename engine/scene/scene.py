@@ -15,7 +15,7 @@ from engine.scene.light import Environment, RectLight
 from engine.scene.material import Material, Texture
 from engine.scene.mesh import F64, Mesh
 
-_ROUNDING = 1e-12  # relative, of a box's corner
+_ROUNDING = 1e-12  # of a scene's box / its largest coordinate
 
 LIFETIMES = ("static", "deforming", "rigid", "vegetation")
 
@@ -92,13 +92,14 @@ def scene_bounds(meshes: Sequence[Mesh], instances: Sequence[Instance]) -> F64:
     """
     used, numbers, outer = _reaches(meshes, instances)
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    rounding = _ROUNDING * float(np.abs(outer).max(initial=0.0))
     exact: set[int] = set()
     for side in range(6):
         axis, sign = side % 3, -1.0 if side < 3 else 1.0
         reach = -outer[:, 0, axis] if side < 3 else outer[:, 1, axis]
         for at in np.argsort(-reach, kind="stable").tolist():
             best = float((sign * (low, high)[side // 3])[axis])
-            if reach[at] <= best + _ROUNDING * abs(best):  # most stand on one floor
+            if reach[at] <= best + rounding:  # most stand on one floor
                 break
             if at not in exact:
                 exact.add(at)

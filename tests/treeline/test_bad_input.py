@@ -35,6 +35,29 @@ def test_bad_scene_files(
     assert told in one_line(run("inspect", "--scene", path), 2)
 
 
+def test_scene_files_that_place_models(
+    run: Run, box: Path, tmp_path: Path, one_line: OneLine
+) -> None:
+    """Their mistakes are one line of every command, and two options say where models may be."""
+    folder = tmp_path / "scenes"
+    folder.mkdir()
+    path = folder / "scene.toml"
+    path.write_text('[files]\nb = "box.obj"\n[[objects]]\nfile = "b"\nscale = 0\n')
+    assert "objects[0] 'b'.scale is 0" in one_line(run("inspect", "--scene", path), 2)
+    text = f'[files]\nb = "{box.name}"\n[[objects]]\nfile = "b"\n'
+    path.write_text(text)
+    assert "no such file" in one_line(run("inspect", "--scene", path), 2)
+    told = one_line(run("inspect", "--scene", path, "--assets", "nowhere"), 2)
+    assert told.endswith("--assets nowhere: nowhere is no folder")
+    found = run("inspect", "--scene", path, "--assets", box.parent, "--json", "-")
+    assert json.loads(found.stdout)["blas"][0]["primitives"] == 12
+    path.write_text(text.replace(box.name, str(box)))
+    assert "--allow-outside permits it" in one_line(run("inspect", "--scene", path), 2)
+    assert run("inspect", "--scene", path, "--allow-outside").exit_code == 0
+    path.write_text(text.replace(box.name, f"kit:{box.name}"))
+    assert run("inspect", "--scene", path, "--assets", f"kit={box.parent}").exit_code == 0
+
+
 def test_missing_files(run: Run, tmp_path: Path, one_line: OneLine) -> None:
     missing = tmp_path / "nowhere.glb"
     assert "nowhere.glb" in one_line(run("render", "--scene", missing, "--out", "x.png"), 2)

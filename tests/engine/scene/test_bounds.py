@@ -35,7 +35,7 @@ def test_bounds_are_those_of_every_vertex(rng: Any) -> None:
             corners.append(points @ item.transform[:3, :3].T + item.transform[:3, 3])
         every = np.concatenate(corners)
         expected = [every.min(axis=0), every.max(axis=0)]
-        np.testing.assert_allclose(scene_bounds(meshes, instances), expected, rtol=1e-12)
+        np.testing.assert_allclose(scene_bounds(meshes, instances), expected, atol=1e-10)
     assert (scene_bounds(meshes[2:], [Instance("none", 0, np.eye(4))]) == 0).all()
     assert (scene_bounds(meshes, []) == 0).all()
 
