@@ -14,7 +14,8 @@ from engine.scene.asset_folders import AssetFolders
 from engine.scene.default_view import with_default_view
 from engine.scene.describe import describe
 from engine.scene.model_file import IMPORTERS, read_bytes, read_model
-from engine.scene.place import Model, place
+from engine.scene.place import place
+from engine.scene.placed_view import Model
 from engine.scene.scene import Scene
 
 SCENE_FILE = ".toml"

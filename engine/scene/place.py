@@ -7,29 +7,20 @@ Objects stand as at time 0 of the scene.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from engine.gpu.errors import UserError
 from engine.scene.animation import Animation, Clock, SkinnedMesh
-from engine.scene.camera import Camera
 from engine.scene.describe import Description, PlacedObject
-from engine.scene.light import RectLight
 from engine.scene.material import Material, Texture
 from engine.scene.merge_animation import AnimationMerger, Posed, pose_at_zero
 from engine.scene.mesh import F64, Mesh, unit_rows
+from engine.scene.placed_view import Model, find_camera, placed_light
 from engine.scene.scene import Instance, Parts
 from engine.scene.skin import blend_matrices, skin_normals, skin_positions
 from engine.scene.table import nearest
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A file of the scene by the name that `[files]` gives it."""
-
-    name: str
-    parts: Parts
 
 
 def place(path: object, description: Description, models: Mapping[str, Model]) -> Parts:
@@ -47,38 +38,20 @@ def place(path: object, description: Description, models: Mapping[str, Model]) -
     ]
     lights = list(description.lights)
     if not lights:
-        lights = [_placed_light(m.light, place) for m, place in shown if m.light is not None]
+        lights = [placed_light(m.light, place) for m, place in shown if m.light is not None]
     environments = [m.environment for m, _ in shown if m.environment is not None]
     notes = list(parts.notes)
     if len(lights) > 1:
         notes.append(f"{len(lights) - 1} of {len(lights)} area lights are not used: one shines")
     return replace(
         parts,
-        camera=_camera(path, description, models),
+        camera=find_camera(path, description, models),
         light=lights[0] if lights else None,
         environment=description.environment or next(iter(environments), None),
         camera_path=description.camera_path,
         ray_bits=description.ray_bits,
         notes=tuple(notes),
     )
-
-
-def _camera(path: object, description: Description, models: Mapping[str, Model]) -> Camera | None:
-    """The scene file's own, else one of a placed file's; None where there is none."""
-    wanted, way = description.camera_object, description.camera_path
-    if description.camera is not None:
-        return description.camera
-    if wanted is None and way is not None:
-        return way.at(float(way.times[0]))
-    for item in description.objects:
-        camera = models[item.file].parts.camera
-        if camera is not None and len(item.transforms) and wanted in (None, item.name):
-            return _placed_camera(camera, item.transforms[0])
-    if wanted is not None:
-        raise UserError(
-            f"{path}: camera.object is '{wanted}', and nothing placed there has a camera"
-        )
-    return None
 
 
 class _Placer:
@@ -294,24 +267,3 @@ def _part_name(whole: str, part: str, parts: int) -> str:
 
 def _moved(texture: int, first: int) -> int:
     return texture if texture < 0 else texture + first
-
-
-def _placed_camera(camera: Camera, placement: F64) -> Camera:
-    """A camera has no size, and no mirror image: a mirrored one looks the same way."""
-    transform = placement @ camera.transform
-    back, up = transform[:3, 2], transform[:3, 1]
-    back = back / np.linalg.norm(back)
-    right = np.cross(up, back)
-    right /= np.linalg.norm(right)
-    transform[:3, :3] = np.stack([right, np.cross(back, right), back], axis=1)
-    return replace(camera, transform=transform)
-
-
-def _placed_light(light: RectLight, placement: F64) -> RectLight:
-    linear = placement[:3, :3]
-    half_u, half_v = linear @ light.half_u, linear @ light.half_v
-    if np.linalg.det(linear) < 0:  # u x v of a mirrored pair points to the other side
-        half_v = -half_v
-    return replace(
-        light, center=linear @ light.center + placement[:3, 3], half_u=half_u, half_v=half_v
-    )

@@ -87,28 +87,31 @@ class Scene:
 def scene_bounds(meshes: Sequence[Mesh], instances: Sequence[Instance]) -> F64:
     """[2, 3] world box of every vertex that a triangle uses; zeros for an empty scene.
 
-    Only instances whose box of eight corners reaches farther than what was found before are gone
-    through vertex by vertex: of thousands of copies that is a handful.
+    Vertices are only gone through for instances whose box of eight corners reaches farther than
+    what was found before, and once for all that stand equally upright, as copies turned about +Y
+    do: of thousands that is a handful.
     """
     used, numbers, outer = _reaches(meshes, instances)
-    low, high = np.full(3, np.inf), np.full(3, -np.inf)
-    rounding = _ROUNDING * float(np.abs(outer).max(initial=0.0))
-    exact: set[int] = set()
-    for side in range(6):
-        axis, sign = side % 3, -1.0 if side < 3 else 1.0
-        reach = -outer[:, 0, axis] if side < 3 else outer[:, 1, axis]
+    if not numbers:
+        return np.zeros((2, 3))
+    rounding = _ROUNDING * float(np.abs(outer).max())
+    extents: dict[tuple[int, int, bytes], float] = {}
+    bounds = np.zeros((2, 3))
+    for side, axis in np.ndindex(2, 3):
+        sign = 2 * side - 1
+        reach = sign * outer[:, side, axis]
+        best = -np.inf
         for at in np.argsort(-reach, kind="stable").tolist():
-            best = float((sign * (low, high)[side // 3])[axis])
-            if reach[at] <= best + rounding:  # most stand on one floor
+            if reach[at] <= best + rounding:
                 break
-            if at not in exact:
-                exact.add(at)
-                instance = instances[numbers[at]]
-                local = used[instance.mesh]
-                world = local @ instance.transform[:3, :3].T + instance.transform[:3, 3]
-                low = np.minimum(low, world.min(axis=0))
-                high = np.maximum(high, world.max(axis=0))
-    return np.stack([low, high]) if np.isfinite(low).all() else np.zeros((2, 3))
+            instance = instances[numbers[at]]
+            row = instance.transform[axis, :3]
+            key = (instance.mesh, side, row.tobytes())
+            if key not in extents:
+                extents[key] = float((used[instance.mesh] @ (sign * row)).max())
+            best = max(best, extents[key] + sign * float(instance.transform[axis, 3]))
+        bounds[side, axis] = sign * best
+    return bounds
 
 
 def instance_boxes(
