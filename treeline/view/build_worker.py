@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from bvh.blas import BuildOptions
+from bvh.blas_cache import BlasCache
+from bvh.gpu.blas_builder import refusal
+from engine.gpu.device import open_device
+from treeline import structures
 from treeline.structures import Structure
 from treeline.view.array_file import read_value, write_value
 from treeline.view.view_error import ViewError, view_error
@@ -159,9 +163,7 @@ def serve(pipe: Connection, folder: str, adapter: str | None, cached: bool) -> N
         while True:
             number, key = pipe.recv()
             try:
-                if adapter is not None and device is None:
-                    from engine.gpu.device import open_device
-
+                if device is None and adapter is not None and not refusal(key.build):
                     device = open_device(adapter)
                 structure = build(scene, key, device, cached, lambda t: pipe.send(("progress", t)))
                 path = Path(folder) / f"structure-{number}"
@@ -182,10 +184,6 @@ def build(
     told: Callable[[str], None] = lambda text: None,
 ) -> Structure:
     """The structure, on the `device` where there is one and the options allow it."""
-    from bvh.blas_cache import BlasCache
-    from bvh.gpu.blas_builder import refusal
-    from treeline import structures
-
     return structures.build(
         scene,
         key.build,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 REFRESH_S = 0.25  # between two looks at all recent frames: numbers that change faster are not read
 FRAMES = 240
-HISTORY_LINES = 11.0  # height of the history in lines of text
+FEWEST = 24  # that the history is as wide as: on a CPU driver frames are few
+HISTORY_LINES = 9.0  # height of the history in lines of text
 
 
 class PassesPanel:
@@ -52,8 +53,9 @@ class PassesPanel:
         if not np.isfinite(session.timed.frame_total_ms):
             imgui.text_disabled("the adapter has no timer for frames that nobody waits for")
         line = imgui.get_text_line_height()
+        frames = min(max(len(session.history), FEWEST), FRAMES)
         draw_history(
-            "passes.history", self.history.series, frames=FRAMES, size=(0.0, HISTORY_LINES * line)
+            "passes.history", self.history.series, frames=frames, size=(0.0, HISTORY_LINES * line)
         )
         imgui.separator_text("One frame")
         draw_spans("passes.frame", frame_spans(session.timed))

@@ -256,6 +256,8 @@ class ViewSession:
             self._fail(view_error(error))
 
     def _draw(self, drawing: Drawing) -> None:
+        if self._supply.store.busy and not self.continuous and not self.moving and drawing.measured:
+            return  # a CPU driver draws on the cores that the build is to have
         drawn = drawing.drawn
         drawing.step(self.moving)
         if drawing.frame is not None and (drawing.drawn != drawn or self.frame is None):

@@ -29,8 +29,9 @@ def draw_history(
     size: tuple[float, float] = (0.0, 160.0),
 ) -> None:
     """Stacked areas, oldest frame at the left, the first series lowest; lines at `budgets`. Behind
-    the plot stands the legend with the newest values, the last series first as in the stack.
-    Missing values (NaN) count as nothing. Series are aligned at their newest value."""
+    the plot stands the legend with the newest values, the last series first as in the stack; where
+    that would leave the plot less than half the width, the names alone stand below it. Missing
+    values (NaN) count as nothing. Series are aligned at their newest value."""
     names = list(series)
     stack = np.zeros((len(names) + 1, frames))
     for index, key in enumerate(names):
@@ -40,11 +41,15 @@ def draw_history(
     stack = np.cumsum(stack, 0)
     top = max([float(stack[-1].max()), *(budgets or {}).values()])
     legend_width = _legend_width(names, series, unit)
-    width = (size[0] or imgui.get_content_region_avail().x) - legend_width
-    if width > 60:
-        _draw_plot(name, names, stack, nice_ceiling(1.05 * top), budgets or {}, (width, size[1]))
+    width = size[0] or imgui.get_content_region_avail().x
+    beside = legend_width < 0.5 * width
+    plot = (width - legend_width * beside, size[1])
+    _draw_plot(name, names, stack, nice_ceiling(1.05 * top), budgets or {}, plot)
+    if beside:
         imgui.same_line()
-    _draw_legend(name, names, series, unit, size[1])
+        _draw_legend(name, names, series, unit, size[1])
+    else:
+        _draw_names(names, width)
 
 
 def _draw_plot(
@@ -107,19 +112,36 @@ def _draw_legend(
 ) -> None:
     imgui.begin_child(f"##{name}.legend", imgui.ImVec2(0, height))
     edge = imgui.get_content_region_avail().x
-    draw = imgui.get_window_draw_list()
-    side = imgui.get_font_size() * 0.6
     for key in reversed(names):
-        corner = imgui.get_cursor_screen_pos()
-        y = corner.y + 0.5 * (imgui.get_text_line_height() - side)
-        draw.add_rect_filled(
-            imgui.ImVec2(corner.x, y),
-            imgui.ImVec2(corner.x + side, y + side),
-            imgui.get_color_u32(theme.opaque(series_colour(key))),
-        )
-        imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() + side + 5)
-        imgui.text_unformatted(key)
+        _draw_key(key)
         value = f"{_newest(series[key])} {unit}"
         imgui.same_line(max(0.0, edge - imgui.calc_text_size(value).x))
         imgui.text_unformatted(value)
     imgui.end_child()
+
+
+def _draw_names(names: Sequence[str], width: float) -> None:
+    """The key in lines as full as there is room."""
+    used = 0.0
+    for key in names:
+        needed = imgui.calc_text_size(key).x + 2 * imgui.get_font_size()
+        if used and used + needed <= width:
+            imgui.same_line(used)
+        else:
+            used = 0.0
+        _draw_key(key)
+        used += needed
+
+
+def _draw_key(key: str) -> None:
+    """A series' colour and name."""
+    side = imgui.get_font_size() * 0.6
+    corner = imgui.get_cursor_screen_pos()
+    y = corner.y + 0.5 * (imgui.get_text_line_height() - side)
+    imgui.get_window_draw_list().add_rect_filled(
+        imgui.ImVec2(corner.x, y),
+        imgui.ImVec2(corner.x + side, y + side),
+        imgui.get_color_u32(theme.opaque(series_colour(key))),
+    )
+    imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() + side + 5)
+    imgui.text_unformatted(key)

@@ -15,6 +15,8 @@ from imgui_bundle import imgui
 
 from engine.view.marks import mark
 
+FITTED_ROWS = 32  # that columns are made wide enough for when the data change
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -52,6 +54,8 @@ class Table:
         self._shown: dict[int, list[str]] = {}
         self._keys: dict[int, Any] = {}
         self._scroll_to: int | None = None
+        self._widest = [0] * len(self.columns)  # characters, of the rows that were looked at
+        self._refit = False
 
     # ---- data -------------------------------------------------------------------------------
 
@@ -65,6 +69,15 @@ class Table:
         self._shown.clear()
         self._keys.clear()
         self._arrange()
+        self._look_at_widths()
+
+    def _look_at_widths(self) -> None:
+        """imgui fits columns once, when they appear: they are fitted again where texts have grown
+        since, as when numbers take the place of dashes."""
+        for index, (column, values) in enumerate(zip(self.columns, self.data, strict=True)):
+            widest = max((len(column.show(value)) for value in values[:FITTED_ROWS]), default=0)
+            self._refit |= widest > self._widest[index]
+            self._widest[index] = max(widest, self._widest[index])
 
     def set_rows(self, rows: Sequence[Sequence[Any]]) -> None:
         """The same from rows, for short tables."""
@@ -163,6 +176,9 @@ class Table:
         for column in self.columns:
             descending = imgui.TableColumnFlags_.prefer_sort_descending
             imgui.table_setup_column(column.header, 0 if column.text else descending)
+        if self._refit:
+            imgui.internal.table_set_column_width_auto_all(imgui.internal.get_current_table())
+            self._refit = False
         self._draw_headers()
         self._take_sort()
         clicked = self._draw_rows()

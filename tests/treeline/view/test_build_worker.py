@@ -89,6 +89,16 @@ def test_a_newer_request_ends_the_older_one(worker: BuildWorker) -> None:
     assert worker.poll() is None
 
 
+def test_an_answer_that_nobody_took_is_not_the_next_ones(worker: BuildWorker) -> None:
+    worker.request(LBVH)
+    end = time.monotonic() + LIMIT_S
+    while worker._answers.empty() and time.monotonic() < end:
+        time.sleep(0.005)
+    worker.request(SAH)
+    assert wait_for(worker).key == SAH
+    assert worker.poll() is None and worker.wanted is None
+
+
 def test_what_cannot_be_built_comes_back_as_text(ball_scene: Any) -> None:
     far = np.eye(4)
     far[0, 3] = 1e12
@@ -128,6 +138,9 @@ def test_the_old_picture_stays_while_a_structure_is_built(
     session.change(settings)
     session.step()
     assert session.busy and session.frame is shown and not session.ready
+    samples = session.samples
+    session.step()
+    assert session.samples == samples  # the cores are the build's
     assert session.active is not None and session.active.settings != settings
     assert timed is not None and session.timed is not None
     build_until_ready(session)
