@@ -25,19 +25,18 @@ class HeatPanel:
 
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
         outputs = frame_outputs(session.settings.frame)
-        for title, members in grouped(outputs).items():
-            imgui.separator_text(title)
-            _draw_choice(members, state)
-        if not session.settings.frame.count:
-            imgui.text_disabled("Counters are off: there are no counts to look at.")
         shown = next((output for output in outputs if output.name == state.shown), outputs[0])
         if shown.kind == "count":
             _draw_heat(shown, state)
         elif shown.kind == "scalar":
             _draw_range(shown, state, "grey")
         if state.seen.value:
-            imgui.separator()
             imgui.text_wrapped(state.seen.value)
+        for title, members in grouped(outputs).items():
+            imgui.separator_text(title)
+            _draw_choice(members, state)
+        if not session.settings.frame.count:
+            imgui.text_disabled("Counters are off: there are no counts to look at.")
 
 
 def grouped(outputs: tuple[Output, ...]) -> dict[str, list[Output]]:
@@ -66,15 +65,10 @@ def _draw_choice(outputs: list[Output], state: "ViewState") -> None:
 
 
 def _draw_heat(output: Output, state: "ViewState") -> None:
-    imgui.separator_text("Palette")
-    for name in PALETTES:
-        if imgui.radio_button(f"##{name}", state.palette == name):
-            state.palette = name
-        mark(f"heat.palette.{name}")
-        imgui.same_line()
-        gradient(palette_colours(name), 5 * imgui.get_font_size(), imgui.get_text_line_height())
-        imgui.same_line()
-        imgui.text_unformatted(name)
+    signed = state.difference and state.seen.has_baseline
+    _draw_range(output, state, DIVERGING if signed else state.palette)
+    for index, name in enumerate(PALETTES):
+        _draw_palette(name, state, beside=index % 2 == 1)
     imgui.begin_disabled(not state.seen.has_baseline and not state.difference)
     pressed, on = imgui.checkbox("difference from the baseline", state.difference)
     mark("heat.difference")
@@ -84,8 +78,20 @@ def _draw_heat(output: Output, state: "ViewState") -> None:
     if not state.seen.has_baseline:
         imgui.same_line()
         imgui.text_disabled("(pin one with P)")
-    signed = state.difference and state.seen.has_baseline
-    _draw_range(output, state, DIVERGING if signed else state.palette)
+
+
+def _draw_palette(name: str, state: "ViewState", beside: bool) -> None:
+    """A choice with its colours; two of them share a line."""
+    em = imgui.get_font_size()
+    if beside:
+        imgui.same_line(12 * em)
+    left = imgui.get_cursor_pos_x()
+    if imgui.radio_button(f"{name}##palette", state.palette == name):
+        state.palette = name
+    mark(f"heat.palette.{name}")
+    imgui.same_line(left + 7.5 * em)
+    imgui.set_cursor_pos_y(imgui.get_cursor_pos_y() + imgui.get_style().frame_padding.y)
+    gradient(palette_colours(name), 3.5 * em, imgui.get_text_line_height())
 
 
 def _draw_range(output: Output, state: "ViewState", palette: str) -> None:

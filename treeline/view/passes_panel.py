@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 REFRESH_S = 0.25  # between two looks at all recent frames: numbers that change faster are not read
 FRAMES = 240
 FEWEST = 24  # that the history is as wide as: on a CPU driver frames are few
+TABLE_LINES = 12.0  # that the table has at least
 HISTORY_LINES = 9.0  # height of the history in lines of text
 
 
@@ -63,7 +64,8 @@ class PassesPanel:
         recent = () if drawing is None else drawing.recent
         imgui.separator_text(f"{len(recent)} frames of this view")
         self._refresh(recent)
-        self.table.draw()
+        height = max(TABLE_LINES * line, imgui.get_content_region_avail().y)
+        self.table.draw((0.0, height))
 
     def _refresh(self, recent: Any) -> None:
         now = imgui.get_time()
