@@ -84,7 +84,7 @@ class ViewSession:
         self._new_device = new_device
         self._clock = clock
         self._size = self._wanted_size = size
-        self._resized_at = self._moved_at = float("-inf")
+        self._resized_at = self._moved_at = self._adjusted_at = float("-inf")
         self._moving = False
 
     # ---- what is shown ----------------------------------------------------------------------
@@ -134,7 +134,9 @@ class ViewSession:
 
     @property
     def moving(self) -> bool:
-        return self._moving and self._clock() - self._moved_at < SETTLE_S
+        now = self._clock()
+        moved = self._moving and now - self._moved_at < SETTLE_S
+        return moved or now - self._adjusted_at < SETTLE_S
 
     @property
     def busy(self) -> str | None:
@@ -298,19 +300,23 @@ class ViewSession:
     def _take_up_changes(self) -> None:
         if self._clock() - self._resized_at >= RESIZE_S:
             self._size = self._wanted_size
-        last = None if self.active is None else self.active.supplied
+        active = self.active
+        last = None if active is None else active.supplied
         found = self._supply.get(self.settings, self._size, last)
         if found is None or found is last:
             return
         if not found.settings.frame.count:
             found.frames.drop_counted()
         found.frames.scene.set_hidden(self.hidden)
-        drawing = Drawing(
-            found.frames,
-            self._inputs(found.frames.scene, found.settings),
-            self.history,
-            continuous=self.continuous,
-        )
+        inputs = self._inputs(found.frames.scene, found.settings)
+        counts = found.settings.frame.count
+        if active and last and (found.frames, counts) == (last.frames, last.settings.frame.count):
+            # A slider may be moving: the next value is likely to follow, as with a camera.
+            self._adjusted_at = self._clock()
+            drawing = active.drawing
+            drawing.look(inputs, moving=True)
+        else:
+            drawing = Drawing(found.frames, inputs, self.history, continuous=self.continuous)
         self.active = Active(found, drawing)
 
     def _inputs(self, scene: GpuScene, settings: ViewSettings) -> FrameInputs:

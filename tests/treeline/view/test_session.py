@@ -139,15 +139,31 @@ def test_picture_refines_to_the_mean_of_its_samples(open_session: Open, until: U
     assert np.array_equal(session.frame.image(), alone.image())
 
 
-def test_a_view_option_needs_no_new_frame(open_session: Open, until: Until) -> None:
+def test_a_view_option_needs_no_new_frame(open_session: Open, until: Until, clock: Any) -> None:
     session = open_session()
     until(session, lambda: session.ready)
     assert session.drawing is not None
     frames, rays = session.drawing.frames, counts(session.counted)["reflection"].rays
     session.change(find_option("roughness_cutoff").set(session.settings, 0.05))
+    session.step()
+    assert session.timed is None and session.moving
+    clock.now += SETTLE_S
     until(session, lambda: session.ready)
     assert session.drawing.frames is frames
     assert counts(session.counted)["reflection"].rays == 0 < rays
+
+
+def test_the_picture_follows_a_slider_that_is_dragged(open_session: Open, until: Until) -> None:
+    session = open_session((480, 270))
+    until(session, lambda: session.ready)
+    shown = session.version
+    for step in range(60):
+        if step % 3 == 0:
+            session.change(find_option("exposure").set(session.settings, 1.0 + step / 20))
+        session.set_camera(session.camera, moving=False)  # as the window does in every frame
+        session.step()
+    assert session.version > shown + 2
+    assert session.frame is not None and session.frame.options.width == 240
 
 
 def test_a_frame_option_keeps_the_scene_and_a_build_option_does_not(
