@@ -119,11 +119,11 @@ class Viewer:
             self.state.show_help = self.shortcuts.draw_help()
 
     def _follow_structure(self) -> None:
-        """A pick is of one structure: with another it is over."""
-        version = self.structure.version
-        self.structure.follow(self.session, self.state)
-        if self.structure.version != version:
+        """A pick is of one scene on the GPU: with another structure it is over."""
+        frame, picked = self.session.frame, self.state.picked
+        if picked is not None and frame is not None and picked.traced.scene is not frame.scene:
             self.state.picked = None
+        self.structure.follow(self.session, self.state)
 
     def work(self) -> None:
         """A part of the session's work, after the window has been presented."""

@@ -110,7 +110,7 @@ class ControlsPanel:
             noise = all(change.noise is not False or not change.share for change in effect.changes)
             colour = theme.DIM if noise else theme.TEXT
             imgui.push_style_color(imgui.Col_.text, theme.opaque(colour))
-            imgui.text_wrapped(effect.text.replace("%", "%%"))
+            imgui.text_wrapped(effect.text)
             imgui.pop_style_color()
             mark(f"controls.effect.{index}")
 

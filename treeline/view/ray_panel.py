@@ -200,7 +200,7 @@ class RayPanel:
         else:
             colour = theme.GOOD if check.verified else theme.ERROR
             imgui.push_style_color(imgui.Col_.text, theme.opaque(colour))
-            imgui.text_wrapped(check.verdict.replace("%", "%%"))
+            imgui.text_wrapped(check.verdict)
             imgui.pop_style_color()
         mark("ray.verdict")
 

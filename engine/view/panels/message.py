@@ -19,7 +19,7 @@ def message_box(name: str, title: str, text: str, button: str = "Retry") -> bool
         flags.borders | flags.auto_resize_y | flags.always_use_window_padding,
     )
     imgui.push_style_color(imgui.Col_.text, theme.opaque(theme.ERROR))
-    imgui.text_wrapped(title.replace("%", "%%"))
+    imgui.text_wrapped(title)
     imgui.pop_style_color()
     imgui.push_text_wrap_pos(0.0)
     imgui.text_unformatted(text)
