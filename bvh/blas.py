@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh import build_defaults as default
-from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, PAIRINGS
+from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, OPACITIES, PAIRINGS
 from bvh.builders import BUILDERS
-from bvh.layout import GEOMETRY_INDEX_MASK
+from bvh.layout import GEOMETRY_INDEX_MASK, GEOMETRY_OPAQUE
 from engine.gpu.errors import UserError
 
 F32 = NDArray[np.float32]
@@ -24,7 +24,11 @@ class BuildOptions:
     `pairing` best takes the best pairs (or fans) of all first, on the CPU. With near, triangles
     pair with neighbours in input order before any others and the whole build is that of the GPU,
     whose bytes it gives: on the GPU where `build_blas` is handed a device, by the stages' twins
-    where not. Anything else is a UserError."""
+    where not.
+
+    `opacity` says what decides whether a triangle is tested for holes: its material, or its own
+    part of the texture. Whoever hands triangles to a build follows it. Anything else is a
+    UserError."""
 
     builder: str = default.BUILDER
     nodes: str = default.NODES
@@ -32,6 +36,7 @@ class BuildOptions:
     collapse: str = default.COLLAPSE
     reinsertion: int = default.REINSERTION
     pairing: str = default.PAIRING
+    opacity: str = default.OPACITY
 
     def __post_init__(self) -> None:
         names = tuple(builder.name for builder in BUILDERS)
@@ -45,6 +50,8 @@ class BuildOptions:
             raise UserError(f"unknown collapse '{self.collapse}'; known: {', '.join(COLLAPSES)}")
         if self.pairing not in PAIRINGS:
             raise UserError(f"unknown pairing '{self.pairing}'; known: {', '.join(PAIRINGS)}")
+        if self.opacity not in OPACITIES:
+            raise UserError(f"unknown opacity '{self.opacity}'; known: {', '.join(OPACITIES)}")
         if not 0 <= self.reinsertion <= 1000:
             raise UserError(f"reinsertion takes 0 to 1000 rounds, not {self.reinsertion}")
 
@@ -98,16 +105,17 @@ class Blas:
 def check_input(
     triangles: F32, geometry: U32, primitive: U32, opaque: NDArray[np.bool_]
 ) -> tuple[F32, U32, U32, NDArray[np.bool_]]:
-    """The input of a build as contiguous arrays of their types: `[m, 3, 3]`, `[m]`, `[m]` and one
-    flag a geometry. ValueError where they do not fit together."""
+    """The input of a build as contiguous arrays of their types: `[m, 3, 3]`, `[m]` geometry words,
+    `[m]` and one flag a geometry. ValueError where they do not fit together."""
     triangles = np.ascontiguousarray(triangles, np.float32).reshape(-1, 3, 3)
     geometry = np.ascontiguousarray(geometry, np.uint32)
     primitive = np.ascontiguousarray(primitive, np.uint32)
     opaque = np.ascontiguousarray(opaque, np.bool_)
     if not len(triangles) == len(geometry) == len(primitive):
         raise ValueError("triangles, geometry and primitive differ in length")
-    if len(geometry) and int(geometry.max()) >= len(opaque):
-        raise ValueError(f"geometry {int(geometry.max())} has no entry in opaque[{len(opaque)}]")
+    largest = int((geometry & ~np.uint32(GEOMETRY_OPAQUE)).max(initial=0))
+    if len(geometry) and largest >= len(opaque):
+        raise ValueError(f"geometry {largest} has no entry in opaque[{len(opaque)}]")
     if len(opaque) > GEOMETRY_INDEX_MASK + 1:
         raise UserError(f"{len(opaque)} geometries in one BLAS, the limit is 16777216")
     return triangles, geometry, primitive, opaque

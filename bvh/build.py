@@ -87,9 +87,10 @@ def build_blas(
     clock: PhaseClock | None = None,
 ) -> Blas:
     """A BLAS over `triangles [m, 3, 3]`. `geometry[m]` indexes `opaque[g]` and is what a hit adds
-    to its instance's first object; `primitive[m]` is reported as it is. Degenerate and non-finite
-    triangles are dropped and counted; none left gives a valid empty BLAS. Coordinates outside the
-    range of `bvh.coordinate_range` are a UserError.
+    to its instance's first object; where it has GEOMETRY_OPAQUE set, the triangle is opaque though
+    its geometry is not. Triangles of unequal opacity share no block. `primitive[m]` is
+    reported as it is. Degenerate and non-finite triangles are dropped and counted; none left gives
+    a valid empty BLAS. Coordinates outside the range of `bvh.coordinate_range` are a UserError.
 
     With a `device` it is built there (see `bvh.gpu.blas_builder` for the options that can be);
     without one on the CPU, to the same bytes where `options.pairing` is near. `clock` learns how

@@ -9,8 +9,10 @@ LEAF = 2
 COLLAPSE = "best"
 REINSERTION = 30
 PAIRING = "near"
+OPACITY = "triangle"
 
 NODE_FORMATS = ("auto", "fp16", "fp32")
 LEAF_SIZES = (1, 2, 4)
 COLLAPSES = ("best", "greedy")
 PAIRINGS = ("best", "near")
+OPACITIES = ("triangle", "material")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.layout import GEOMETRY_INDEX_MASK
 from engine.gpu.errors import UserError
 
 LARGEST = 2.0**40  # 1.1e12
@@ -52,7 +53,9 @@ def check_range(triangles: NDArray[Any], geometry: NDArray[np.uint32] | None = N
     worst = int(sizes.argmax())
     largest = float(sizes[worst])
     if not in_range(largest):
-        where = "" if geometry is None else f" of geometry {int(geometry[worst])}"
+        where = ""
+        if geometry is not None:
+            where = f" of geometry {int(geometry[worst]) & GEOMETRY_INDEX_MASK}"
         raise UserError(f"triangle {worst}{where}: {describe(largest)}")
 
 

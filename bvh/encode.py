@@ -19,8 +19,6 @@ from bvh.layout import (
     BOX_WIDTH,
     EMPTY_BOUND_FP16,
     EMPTY_BOUND_FP32,
-    GEOMETRY_INDEX_MASK,
-    GEOMETRY_OPAQUE,
     HEADER_BYTES,
     INVALID_POINTER,
     NODE_BOX_FP16,
@@ -43,7 +41,7 @@ from bvh.layout import (
 )
 from bvh.pairing import Blocks
 from bvh.tree import EMPTY, Tree, child_bounds, depth_first, leaf_slots, tree_levels
-from bvh.triangles import TriangleSet
+from bvh.triangles import TriangleSet, opaque_words
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -260,9 +258,7 @@ def pack_blocks(
         for slot in range(3):
             out[:, 3 * slot : 3 * slot + 3] = bits[first, (corner + slot) % 3]
         out[:, TRIANGLE_V3_WORD : TRIANGLE_V3_WORD + 3] = out[:, 6:9]
-        geometry = triangles.geometry[first]
-        out[:, TRIANGLE_GEOMETRY_WORD] = geometry & np.uint32(GEOMETRY_INDEX_MASK)
-        out[opaque[geometry], TRIANGLE_GEOMETRY_WORD] |= np.uint32(GEOMETRY_OPAQUE)
+        out[:, TRIANGLE_GEOMETRY_WORD] = opaque_words(triangles.geometry[first], opaque)
         out[:, TRIANGLE_PRIMITIVE_0_WORD] = triangles.primitive[first]
         out[:, TRIANGLE_PRIMITIVE_1_WORD] = INVALID_POINTER
         # Corner k in slot 0 puts original vertex 0 in slot -k mod 3.

@@ -32,7 +32,7 @@ from bvh.layout import (
     pack_fan_geometry,
 )
 from bvh.tree import Bounds
-from bvh.triangles import TriangleSet
+from bvh.triangles import TriangleSet, opaque_words
 
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
@@ -52,7 +52,7 @@ def make_fans(
     """(bounds of the blocks, and their bytes as `pack_fans` gives them) of `triangles` [m], whose
     boxes are `bounds [m, 2, 3]`."""
     # What neither a fan's flag word nor its row can say stays in blocks of one or two.
-    sayable = triangles.geometry < FAN_GEOMETRY_LIMIT
+    sayable = (triangles.geometry & np.uint32(GEOMETRY_INDEX_MASK)) < FAN_GEOMETRY_LIMIT
     sayable &= triangles.primitive != INVALID_POINTER
     fans = fan_triangles(triangles.positions, triangles.geometry, bounds, allowed=sayable)
     return fan_bounds(fans, bounds), *pack_fans(fans, triangles, opaque)
@@ -86,13 +86,12 @@ def pack_fans(
             words[rows, word : word + 3] = bits[triangle, (apex + 2) % 3]
         words[rows, TRIANGLE_FLAGS_WORD] |= nibble[(APEX_SLOTS[k] - apex) % 3] << np.uint32(8 * k)
 
-    geometry = triangles.geometry[first]
+    geometry = opaque_words(triangles.geometry[first], opaque)
     fan, plain = np.flatnonzero(is_fan), np.flatnonzero(~is_fan)
-    marks = pack_fan_geometry(geometry[fan], opaque[geometry[fan]].astype(np.uint32))
+    is_opaque = (geometry[fan] & np.uint32(GEOMETRY_OPAQUE)) // np.uint32(GEOMETRY_OPAQUE)
+    marks = pack_fan_geometry(geometry[fan] & np.uint32(GEOMETRY_INDEX_MASK), is_opaque)
     words[fan, TRIANGLE_FLAGS_WORD] |= marks
-    tail = geometry[plain] & np.uint32(GEOMETRY_INDEX_MASK)
-    tail |= opaque[geometry[plain]] * np.uint32(GEOMETRY_OPAQUE)
-    words[plain, TRIANGLE_GEOMETRY_WORD] = tail
+    words[plain, TRIANGLE_GEOMETRY_WORD] = geometry[plain]
     words[plain, TRIANGLE_PRIMITIVE_0_WORD] = ids[plain, 0]
     words[plain, TRIANGLE_PRIMITIVE_1_WORD] = ids[plain, 1]
     ids[plain] = INVALID_POINTER

@@ -2,7 +2,7 @@
 
 Two triangles can share a block when they have an edge in common, bit for bit, that they traverse
 in opposite directions (so that block types 0 = V0,V1,V2 and 1 = V1,V3,V2 keep both windings), and
-one geometry (so one opacity). Of all candidates those are taken first whose common box wastes
+one geometry word (so one opacity). Of all candidates those are taken first whose common box wastes
 least: the greedy matching in order of `area(union) / (area(a) + area(b))`, found in rounds in
 which every triangle names its best partner and mutual choices become pairs.
 """

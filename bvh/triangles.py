@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.layout import GEOMETRY_INDEX_MASK, GEOMETRY_OPAQUE
 from bvh.tree import Bounds
 
 F32 = NDArray[np.float32]
@@ -19,10 +20,18 @@ class TriangleSet:
     """Kept triangles with the ids a hit reports, and how many were dropped and why."""
 
     positions: F32  # [m, 3, 3]
-    geometry: U32  # [m]
+    geometry: U32  # [m] geometry words: an index, perhaps with GEOMETRY_OPAQUE
     primitive: U32  # [m] index of the triangle within its object's mesh
     dropped_degenerate: int
     dropped_nonfinite: int
+
+
+def opaque_words(geometry: U32, opaque: NDArray[np.bool_]) -> U32:
+    """`[m]` geometry words as blocks have them: the index, with GEOMETRY_OPAQUE where the given
+    word has it or the geometry is opaque as a whole, by `opaque [g]`."""
+    index = geometry & np.uint32(GEOMETRY_INDEX_MASK)
+    own = geometry & np.uint32(GEOMETRY_OPAQUE)
+    return index | own | opaque[index] * np.uint32(GEOMETRY_OPAQUE)
 
 
 def is_degenerate(positions: F32) -> NDArray[np.bool_]:

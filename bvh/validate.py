@@ -173,9 +173,6 @@ def _check_blas(c: Container) -> F32:
             f"primitive {rows.primitive[i]} of geometry {rows.geometry[i]} a second time",
             int(rows.block[i]),
         )
-    mixed = (geometry[1:] == geometry[:-1]) & (rows.opaque[order][1:] != rows.opaque[order][:-1])
-    for i in order[1:][mixed][:PER_CHECK]:
-        c.leaf_fault(f"geometry {rows.geometry[i]} is opaque and not", int(rows.block[i]))
     leaf_bounds = empty_bounds(header.leaf_count)
     if len(rows.block):
         boxes = triangle_bounds(np.where(finite[:, None, None], rows.positions, np.float32(0)))

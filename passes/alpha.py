@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.gpu.structs import Field, Struct
 from engine.scene.scene import Scene
 from engine.scene.upload import ScenePack
+from passes.opacity import vertex_alpha
 
 ALPHA_TRIANGLE = Struct(
     "AlphaTriangle",
@@ -42,8 +43,7 @@ def pack_alpha(scene: Scene, pack: ScenePack) -> NDArray[np.uint32]:
         if instance.mesh not in first_of_mesh:
             record = np.zeros(len(mesh.triangles), ALPHA_TRIANGLE.dtype)
             record["uv"] = mesh.uvs[mesh.triangles].reshape(-1, 6)
-            vertex_alpha = mesh.colors[mesh.triangles, 3].astype(np.float32) / np.float32(255)
-            record["alpha"] = vertex_alpha * np.float32(material.base_color[3])
+            record["alpha"] = vertex_alpha(mesh, material)
             record["cutoff"] = pack.materials["alpha_cutoff"][mesh.material]
             record["texture"] = material.base_color_texture
             if material.base_color_texture >= 0:

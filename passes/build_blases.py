@@ -19,7 +19,7 @@ from bvh.gpu.build_capacity import build_capacity
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
 from engine.scene.mesh import Mesh
-from engine.scene.scene import Scene
+from passes.opacity import U8, traced
 
 Build = Callable[..., Blas]
 # Number and name of a BLAS, how many are done and of how many.
@@ -30,24 +30,23 @@ Fits = Callable[[int, Blas], bool]
 
 @dataclass(frozen=True, slots=True)
 class BlasRequest:
-    """One BLAS whose geometry g is meshes[g]; one that does not last is not cached."""
+    """One BLAS whose geometry g is meshes[g], with the classes opacity[g] (`passes.opacity`); one
+    that does not last is not cached."""
 
     name: str
     meshes: tuple[Mesh, ...]
+    opacity: tuple[U8, ...]
     lasting: bool = True
 
     @property
     def triangles(self) -> int:
         return sum(len(mesh.triangles) for mesh in self.meshes)
 
-    def arrays(self, scene: Scene) -> tuple[Any, Any, Any, Any]:
+    def arrays(self) -> tuple[Any, Any, Any, Any]:
         """triangles, geometry, primitive, opaque as `bvh.build.build_blas` takes them."""
-        counts = [len(mesh.triangles) for mesh in self.meshes]
+        geometry, primitive, opaque, kept = traced(self.opacity)
         triangles = np.concatenate([mesh.positions[mesh.triangles] for mesh in self.meshes])
-        geometry = np.repeat(np.arange(len(self.meshes), dtype=np.uint32), counts)
-        primitive = np.concatenate([np.arange(count, dtype=np.uint32) for count in counts])
-        opaque = np.array([scene.materials[mesh.material].opaque for mesh in self.meshes], bool)
-        return triangles, geometry, primitive, opaque
+        return triangles[kept], geometry, primitive, opaque
 
 
 # Up to so many triangles a CPU driver's dispatches cost more than the twins take: 0.4 s against
@@ -89,7 +88,6 @@ class SharedBuilder:
 
 
 def build_blases(
-    scene: Scene,
     requests: Sequence[BlasRequest],
     options: BuildOptions,
     build: Build = build_blas,
@@ -106,7 +104,7 @@ def build_blases(
         request = requests[index]
         if told:
             told(index, request.name, done, len(requests))
-        given = request.arrays(scene)
+        given = request.arrays()
         try:
             if cache is not None and request.lasting:
                 blases[index] = cache.build(*given, options, build=build)

@@ -21,6 +21,7 @@ from bvh.layout import UNIT_WORDS
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from engine.scene.records import VERTEX
+from passes.opacity import U8
 from passes.rebuilding import GpuRebuild, Place
 
 U32 = NDArray[np.uint32]
@@ -29,9 +30,9 @@ COST_BYTES = 4 * (GROUPS + 1)
 
 class DeformingTree:
     """BLAS number `number`, known as `name`, of `triangles[g]` `[m, 3]` (vertex indices of each
-    geometry), built anew by `options`. `buffers` are the scene's, `refit` that of the tree as
-    prepared, `place` where it may be built anew (None: nowhere), `alike` as for
-    `bvh.gpu.refit_plan.block_vertices`."""
+    geometry) with the classes `opacity[g]`, built anew by `options`. `buffers` are the scene's,
+    `refit` that of the tree as prepared, `place` where it may be built anew (None: nowhere),
+    `alike` as for `bvh.gpu.refit_plan.block_vertices`."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class DeformingTree:
         name: str,
         number: int,
         triangles: Sequence[U32],
-        opaque: Sequence[bool],
+        opacity: Sequence[U8],
         options: BuildOptions,
         buffers: Mapping[str, Any],
         refit: GpuRefit,
@@ -51,7 +52,7 @@ class DeformingTree:
         self.refits_since_build = 0
         self.builds = 0
         self.base = self.prepared_base = prepared_base
-        self._triangles, self._opaque, self._options = triangles, opaque, options
+        self._triangles, self._opacity, self._options = triangles, opacity, options
         self._buffers, self._place, self._alike = buffers, place, alike
         self._prepared_refit = refit
         self._refit: GpuRefit | None = refit
@@ -103,7 +104,7 @@ class DeformingTree:
             self._rebuild = GpuRebuild(
                 self.device,
                 self._triangles,
-                self._opaque,
+                self._opacity,
                 replace(self._options, leaf=min(self._options.leaf, self._leaf)),
                 self._place,
                 self._buffers,

@@ -95,7 +95,9 @@ class GpuScene:
         if moves(prepared.scene):
             self.moving = MovingScene(device, prepared, self.buffers, arrays, self.bases[2], places)
         self.upload_ms = 1e3 * (time.perf_counter() - start)
+        # The rasteriser draws every triangle of a material; rays ask only where one is mixed.
         self.has_alpha = any(not material.opaque for material in prepared.scene.materials)
+        self.rays_ask = prepared.asks
 
     def _rebuild_places(self) -> tuple[dict[int, Place], int]:
         """Where each deforming BLAS may be built anew, and the bytes of `bvh` with that; nowhere

@@ -131,11 +131,11 @@ def traversal(
         mask=options.mask(ray.name if ray else PRIMARY),
         traversal=options.traversal,
     )
-    variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.has_alpha)
+    variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.rays_ask)
     slots = {
         **variant.slots(),
         "stack": stack_shader(options.stack),
-        "accept": f"passes/shaders/accept_{'alpha' if scene.has_alpha else 'opaque'}.wgsl",
+        "accept": f"passes/shaders/accept_{'alpha' if scene.rays_ask else 'opaque'}.wgsl",
         "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
     }
     if ray:

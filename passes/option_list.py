@@ -4,7 +4,7 @@ The viewer's controls, their effect texts and random tests loop over `OPTIONS`; 
 `FrameOptions` or `BuildOptions` belongs here or on `NOT_FOR_USERS`, which a test holds complete.
 """
 
-from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, PAIRINGS
+from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, OPACITIES, PAIRINGS
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
@@ -89,6 +89,15 @@ OPTIONS: tuple[Option, ...] = (
         "build and update",
         choices=PAIRINGS,
         help="Triangles into blocks: near ones, as the GPU does, or the best of all, on the CPU.",
+    ),
+    of_build(
+        "opacity",
+        "opacity",
+        "choice",
+        "any-hit",
+        choices=OPACITIES,
+        help="What decides where holes are tested for: each triangle's part of the texture, or its "
+        "material alone.",
     ),
     of_settings(
         "group",

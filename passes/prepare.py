@@ -12,6 +12,9 @@ share a block only where every pose moves the corners that they share alike, or 
 blocks of one triangle: so it can be refitted. In front of the BLASes is room for any TLAS of that
 many instances, which a moving frame builds anew.
 
+Triangles of an alpha-tested material are classified by what they cover of its texture
+(`passes.opacity`): those without a hole count as opaque, those that are all hole are left out.
+
 Recentring: FP16 bounds are finest around zero. Unless nodes are FP32 only, meshes whose box lies
 off the origin by more than its own half size move to the middle of their box, and their
 instances' transforms move them back: that is where at least one bit of precision is won.
@@ -42,6 +45,7 @@ from engine.scene.scene import Instance, Scene
 from engine.scene.upload import ScenePack, pack_scene
 from passes.build_blases import BlasRequest, Build, SharedBuilder, Told, build_blases
 from passes.frame_options import FULL_MASK
+from passes.opacity import CLASSES, MIXED, U8, scene_opacity
 from passes.skinned import may_refit, skinned_table, vertex_count, vertex_triangles
 
 GROUPS = ("static", "object", "all")
@@ -56,7 +60,8 @@ SMALLEST_REACH = 2.0**-20
 @dataclass(frozen=True, slots=True)
 class PreparedScene:
     """`scene` is what is rasterised and traced: its instances are the objects that hits name.
-    `object_names[i]` names TLAS instance i for reports; instances of one mesh share a name."""
+    `object_names[i]` names TLAS instance i for reports; instances of one mesh share a name.
+    `opacity[m]` are the classes of the triangles of mesh m (`passes.opacity`)."""
 
     scene: Scene
     bvh: SceneBvh
@@ -64,6 +69,17 @@ class PreparedScene:
     object_names: tuple[str, ...]
     group: str
     options: BuildOptions
+    opacity: tuple[U8, ...]
+
+    @property
+    def asks(self) -> bool:
+        """Whether a ray can meet a triangle whose alpha has to be tested."""
+        return any((classes == MIXED).any() for classes in self.opacity)
+
+    def opacity_counts(self) -> dict[str, int]:
+        """Of all meshes' triangles, placed or not: how many are of which class."""
+        counts = sum((np.bincount(c, minlength=3) for c in self.opacity), np.zeros(3, np.int64))
+        return {name: int(counts[i]) for name, i in CLASSES.items()}
 
 
 def prepare(
@@ -91,7 +107,9 @@ def prepare(
     merged = set(members)
     others = [i for i in range(len(scene.instances)) if i not in merged]
 
+    of_mesh = scene_opacity(scene, options.opacity)
     meshes: list[Mesh] = []
+    opacity: list[U8] = []
     instances: list[Instance] = []
     requests: list[BlasRequest] = []
     bvh_instances: list[BvhInstance] = []
@@ -104,7 +122,8 @@ def prepare(
             placed = replace(scene.instances[index], mesh=len(meshes), transform=transform)
             instances.append(placed)
             meshes.append(mesh)
-        requests.append(BlasRequest(group, tuple(baked)))
+        opacity += [of_mesh[scene.instances[i].mesh] for i in members]
+        requests.append(BlasRequest(group, tuple(baked), tuple(opacity)))
         bvh_instances.append(BvhInstance(0, transform, FULL_MASK, first_object=0, name=group))
         object_names.append(group)
 
@@ -117,8 +136,10 @@ def prepare(
             whole, back = _centred(whole, recentre, may_scale=lasting)
             blas_of_meshes[key] = (len(requests), len(meshes), back)
             meshes += whole
+            classes = [of_mesh[mesh] for mesh in key]
+            opacity += classes
             name = whole[0].name if len(whole) == 1 else _stem(whole[0].name)
-            requests.append(BlasRequest(name, tuple(whole), lasting))
+            requests.append(BlasRequest(name, tuple(whole), tuple(classes), lasting))
         blas, first_mesh, shift = blas_of_meshes[key]
         first = scene.instances[parts[0]]
         transform = first.transform @ shift
@@ -141,12 +162,20 @@ def prepare(
     if build is None and device is not None and options.pairing == "near":
         build = SharedBuilder(device).build
     fits = _Refittable(prepared, bvh_instances, requests)
-    blases = build_blases(scene, requests, options, build or build_blas, cache, told, fits)
+    blases = build_blases(requests, options, build or build_blas, cache, told, fits)
     _check_reach(blases, bvh_instances)
     room = tlas_bytes(len(bvh_instances)) if moves(prepared) else 0
     names = [request.name for request in requests]
     bvh = assemble(blases, names, bvh_instances, options, tlas_room=room)
-    return PreparedScene(prepared, bvh, pack_scene(prepared), tuple(object_names), group, options)
+    return PreparedScene(
+        prepared,
+        bvh,
+        pack_scene(prepared),
+        tuple(object_names),
+        group,
+        options,
+        tuple(opacity),
+    )
 
 
 class _Refittable:

@@ -23,6 +23,7 @@ from bvh.layout import UNIT_BYTES
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.scene.records import VERTEX
+from passes.opacity import U8, traced
 
 U32 = NDArray[np.uint32]
 
@@ -57,34 +58,32 @@ def rebuild_options(bvh: SceneBvh) -> BuildOptions:
 
 
 class GpuRebuild:
-    """Builds one BLAS of `triangles[g]` `[m, 3]`, the vertex indices of each geometry, at `place`.
-    `buffers` are the scene's: `geometry` (vertex record 0 at word `vertex_first`), `bvh` and
-    `parents`. LimitError where the builder's own do not fit the adapter."""
+    """Builds one BLAS of `triangles[g]` `[m, 3]`, the vertex indices of each geometry, with the
+    classes `opacity[g]` (`passes.opacity`), at `place`. `buffers` are the scene's: `geometry`
+    (vertex record 0 at word `vertex_first`), `bvh` and `parents`. LimitError where the builder's
+    own do not fit the adapter."""
 
     def __init__(
         self,
         device: Device,
         triangles: Sequence[U32],
-        opaque: Sequence[bool],
+        opacity: Sequence[U8],
         options: BuildOptions,
         place: Place,
         buffers: Mapping[str, Any],
         vertex_first: int,
     ) -> None:
-        counts = [len(part) for part in triangles]
-        self.count = sum(counts)
+        geometry, primitive, opaque, kept = traced(opacity)
+        self.count = len(primitive)
         builder = GpuBlasBuilder(
             device, build_capacity(self.count), options, output_bytes=UNIT_BYTES
         )
         self.builder = builder
-        builder.set_input(
-            np.repeat(np.arange(len(counts), dtype=np.uint32), counts),
-            np.concatenate([np.arange(count, dtype=np.uint32) for count in counts]),
-            np.array(opaque, np.bool_),
-        )
+        builder.set_input(geometry, primitive, opaque)
         units = place.base // UNIT_BYTES, place.room // UNIT_BYTES
         builder.set_output(buffers["bvh"], buffers["parents"], *units)
-        self.gather = GpuGather(device, triangles, VERTEX.size // 4, vertex_first)
+        built = np.concatenate(triangles)[kept]
+        self.gather = GpuGather(device, [built], VERTEX.size // 4, vertex_first)
         self._buffers = {
             "positions": buffers["geometry"],
             "triangles": builder.resources["triangles"],

@@ -67,7 +67,7 @@ class UpdateStages:
                 names[-1],
                 number,
                 triangles,
-                [scene.materials[scene.meshes[part.mesh].material].opaque for part in parts],
+                [prepared.opacity[part.mesh] for part in parts],
                 options,
                 self.buffers,
                 self.objects.refits[number],

@@ -55,6 +55,7 @@ def build(
     collapse: str = default.COLLAPSE,
     optimize: int = default.REINSERTION,
     pairing: str = default.PAIRING,
+    opacity: str = default.OPACITY,
     group: str = "static",
     device: Device | None = None,
 ) -> PreparedScene:
@@ -71,6 +72,7 @@ def build(
         collapse=collapse,
         reinsertion=optimize,
         pairing=pairing,
+        opacity=opacity,
     )
     return prepare(scene, options, group, device=device)
 

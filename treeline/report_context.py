@@ -103,6 +103,7 @@ def options_context(options: Any) -> dict[str, Any]:
         "collapse": options.collapse,
         "optimize": options.reinsertion,
         "pairing": options.pairing,
+        "opacity": options.opacity,
     }
 
 

@@ -137,10 +137,14 @@ def build_label(context: dict[str, Any]) -> str:
     if "blas_built" in context:
         built = f"; {context['blas_built']} BLAS built on the {context['on'].upper()}"
         built += f", {context['blas_cached']} from the cache"
+    opacity = context["opacity"]
+    if "triangle_opacity" in context:
+        counts = (f"{count:,} {name}" for name, count in context["triangle_opacity"].items())
+        opacity += f" ({', '.join(counts)})"
     return (
         f"builder {context['builder']}, leaf {context['leaf']}, nodes {context['nodes']}, "
         f"collapse {context['collapse']}, optimize {context['optimize']}, "
-        f"pairing {context['pairing']}{built}"
+        f"pairing {context['pairing']}, opacity {opacity}{built}"
     )
 
 

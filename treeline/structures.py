@@ -37,6 +37,7 @@ class Structure:
             "on": self.on,
             "blas_built": len(self.bvh.blas_stats) - self.cached,
             "blas_cached": self.cached,
+            "triangle_opacity": self.prepared.opacity_counts(),
         }
 
 

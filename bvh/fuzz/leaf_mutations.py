@@ -62,14 +62,12 @@ def _geometry(c: ContainerMap, block: int) -> int:
 
 
 def flag_opaque(s: Subject, rng: Rng) -> Mutation | None:
-    """A geometry of many blocks that is opaque in all but one, or in one alone."""
-    _, c, block, word, count = _block(s, rng)
-    assert c.rows is not None
+    """A block that is opaque and was not, or the other way: any block may be."""
+    _, _, _, word, count = _block(s, rng)
     at, bit = layout.TRIANGLE_GEOMETRY_WORD, layout.GEOMETRY_OPAQUE
     if count > 2:
         at, bit = layout.TRIANGLE_FLAGS_WORD, layout.FAN_OPAQUE
-    blocks = np.unique(c.rows.block[c.rows.geometry == _geometry(c, block)])
-    return _flag("opacity", len(blocks) > 1, word, (at, int(s.words[word + at]) ^ bit))
+    return _flag("opacity", False, word, (at, int(s.words[word + at]) ^ bit))
 
 
 def flag_geometry(s: Subject, rng: Rng) -> Mutation | None:

@@ -21,7 +21,6 @@ from bvh.gpu.pair_records import CORNER_SHIFT, NONE, TRIANGLE_MASK
 from bvh.layout import (
     FAN_ROW_WORDS,
     GEOMETRY_INDEX_MASK,
-    GEOMETRY_OPAQUE,
     INVALID_POINTER,
     UNIT_WORDS,
 )
@@ -66,9 +65,8 @@ def write_fans(
         return
     count = int(summary["leaves"])
     ids = triangle_ids.reshape(-1, 2)
-    geometry = ids[:, 0] & np.uint32(GEOMETRY_INDEX_MASK)
-    opaque = np.zeros(int(geometry.max(initial=0)) + 1, np.bool_)
-    opaque[geometry[(ids[:, 0] & np.uint32(GEOMETRY_OPAQUE)) != 0]] = True
+    geometry = ids[:, 0]
+    opaque = np.zeros(int((geometry & np.uint32(GEOMETRY_INDEX_MASK)).max(initial=0)) + 1, np.bool_)
     corners = triangles[: 9 * (len(triangles) // 9)].view(np.float32).reshape(-1, 3, 3)
     every = TriangleSet(corners, geometry, ids[:, 1], 0, 0)
     records, _, fan_ids = pack_fans(

@@ -9,8 +9,8 @@ second's the one that becomes V3; a block of one triangle has NONE for its secon
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.layout import GEOMETRY_INDEX_MASK, GEOMETRY_OPAQUE
 from bvh.pairing import WORST_RATIO, Blocks
+from bvh.triangles import opaque_words
 from engine.gpu.structs import Field, Struct
 
 U32 = NDArray[np.uint32]
@@ -38,9 +38,7 @@ PAIR_PARAMETERS = Struct(
 def triangle_ids(geometry: U32, primitive: U32, opaque: NDArray[np.bool_]) -> U32:
     """`[n, 2]`: the geometry word of a block (index and opaque bit) and the primitive's number,
     for each triangle."""
-    word = geometry & np.uint32(GEOMETRY_INDEX_MASK)
-    word = word | np.where(opaque[geometry], np.uint32(GEOMETRY_OPAQUE), np.uint32(0))
-    return np.stack([word, primitive], axis=1).astype(np.uint32)
+    return np.stack([opaque_words(geometry, opaque), primitive], axis=1).astype(np.uint32)
 
 
 def host_blocks(blocks: U32) -> Blocks:

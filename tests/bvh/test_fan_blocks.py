@@ -310,7 +310,6 @@ def test_damage_is_named(ball: np.ndarray) -> None:
         (table + 1, int(scene.words[table + 1]) + 1, "of the fan table"),
         (table + 1, 0xFFFFFF, "leads out"),
         (block + 15, flags & ~0xF0000, "no rotation"),
-        (block + 15, flags ^ 0x80000000, "is opaque and not"),
         (block + 15, flags ^ 0x10, "geometry 1 of 1"),
         (block + 13, 0x7FC00000, "not finite"),
         (block + 12, int(np.float32(99).view(np.uint32)), "does not enclose"),

@@ -222,7 +222,6 @@ def test_parent_links(scene: SceneBvh) -> None:
     [
         (13, None, "a second time"),  # primitive of another block's triangle
         (12, 0x01000009, "geometry 9 of 2"),
-        (12, "opacity", "is opaque and not"),
         (15, 0x0909090F, "no rotation"),
         (14, 0xFFFFFFFF, "the block holds 1 triangle"),
         (0, 0x7FC00000, "vertex is not finite"),
@@ -237,8 +236,6 @@ def test_bad_blocks(scene: SceneBvh, word: int, value: object, message: str) -> 
         if value is None:
             words[at + 12] = words[other + 12]
             words[at + 13] = words[other + 13]
-        elif value == "opacity":
-            words[at + word] ^= 1 << 24
         else:
             words[at + word] = value
 

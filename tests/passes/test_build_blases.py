@@ -14,6 +14,7 @@ from engine.gpu.errors import LimitError
 from engine.scene.load import load_scene
 from engine.scene.scene import Scene
 from passes.build_blases import BlasRequest, SharedBuilder, build_blases
+from passes.opacity import scene_opacity
 from passes.prepare import prepare
 
 NEAR = BuildOptions(builder="ploc", reinsertion=1, pairing="near")
@@ -26,7 +27,8 @@ def truck(shared_scenes: Path) -> Scene:
 
 
 def _requests(scene: Scene) -> list[BlasRequest]:
-    return [BlasRequest(mesh.name, (mesh,)) for mesh in scene.meshes]
+    opacity = scene_opacity(scene, "triangle")
+    return [BlasRequest(m.name, (m,), (o,)) for m, o in zip(scene.meshes, opacity, strict=True)]
 
 
 @pytest.mark.parametrize("builder", ["sah", "ploc"])
@@ -89,7 +91,7 @@ def test_large_ones_first_and_each_in_its_place(truck: Scene) -> None:
 
     requests = _requests(truck)
     options = BuildOptions(builder="lbvh", reinsertion=0)
-    blases = build_blases(truck, requests, options, build, told=lambda *call: told.append(call))
+    blases = build_blases(requests, options, build, told=lambda *call: told.append(call))
     assert sizes == sorted(sizes, reverse=True) and len(sizes) == len(requests) > 2
     counts = [b.stats.triangles + b.stats.dropped_degenerate for b in blases]
     assert counts == [request.triangles for request in requests]
@@ -119,5 +121,5 @@ def test_what_does_not_fit_is_named(truck: Scene) -> None:
     request = _requests(truck)[0]
     expected = f"{request.name}, {request.triangles:,} triangles: no room for 9 bytes"
     with pytest.raises(LimitError) as caught:
-        build_blases(truck, [request], NEAR, build)
+        build_blases([request], NEAR, build)
     assert str(caught.value) == expected

@@ -337,6 +337,44 @@ def test_refits_and_builds_give_the_same_hits(device: Any, stage: Scene) -> None
     assert "update/build" not in names[0] and "update/refit" not in names[1]
 
 
+def with_holes(stage: Scene, squares: int) -> Scene:
+    """The fox with holes: every other square of its texture, so many across; of one that is all."""
+    pixels = stage.textures[0].pixels.copy()
+    row, column = np.indices(pixels.shape[:2]) * squares // len(pixels)
+    pixels[(row + column) % 2 == 0, 3] = 0
+    coat = replace(stage.materials[0], alpha_mode="MASK", base_color_texture=0)
+    return replace(
+        stage,
+        textures=(replace(stage.textures[0], pixels=pixels), *stage.textures[1:]),
+        materials=(coat, *stage.materials[1:]),
+    )
+
+
+def test_holes_stay_where_they_are_when_a_tree_is_built_anew(device: Any, stage: Scene) -> None:
+    scene = with_holes(stage, 6)
+    hashes, asked = set(), []
+    for opacity in ("material", "triangle"):
+        prepared = prepare(scene, replace(EXACT, opacity=opacity))
+        assert opacity == "material" or min(prepared.opacity_counts().values()) > 10
+        for update in ("refit", "rebuild"):
+            frame = make_frame(device, prepared, update=update, count=True)
+            asked.append(show(frame, "Run", 0.6).rays["shadow"].any_hits)
+            hashes.add(frame.result_hash())
+            assert validate(frame.bvh()) == []
+    assert len(hashes) == 1
+    assert 0 < asked[2] < 0.8 * asked[0] and 0 < asked[3] < 0.8 * asked[1]
+
+
+def test_what_is_all_hole_moves_unseen(device: Any, stage: Scene) -> None:
+    prepared = prepare(with_holes(stage, 1), EXACT)
+    assert prepared.opacity_counts()["mixed"] == 0
+    for update in ("refit", "rebuild"):
+        frame = make_frame(device, prepared, update=update)
+        show(frame, "Run", 0.6)
+        fox = [i.name.startswith("fox") for i in prepared.scene.instances].index(True)
+        assert not (frame.aov("object") == fox).any() and validate(frame.bvh()) == []
+
+
 def test_a_scene_refits_the_prepared_tree_after_others_built(device: Any, stage: Scene) -> None:
     prepared = prepare(stage, FAST)
     on_gpu = GpuScene(device, prepared)

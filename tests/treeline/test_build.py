@@ -188,7 +188,8 @@ def test_a_report_builds_on_its_device_and_says_so(
     assert (context["leaf"], context["collapse"], context["nodes"]) == (2, "best", "auto")
     assert (context["blas_built"], context["blas_cached"]) == (0, 1)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "pairing near; 0 BLAS built on the GPU, 1 from the cache" in page
+    assert "pairing near, opacity triangle (" in page
+    assert "; 0 BLAS built on the GPU, 1 from the cache" in page
 
 
 def test_tests_keep_out_of_the_users_cache() -> None:

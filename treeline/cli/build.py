@@ -42,12 +42,13 @@ def build(
         scene = common.load_scene()
         cache = common.blas_cache(by_default=False)
         try:
-            bvh = log.prepare(scene, options, common.group, cache).bvh
+            prepared = log.prepare(scene, options, common.group, cache)
         except LimitError:
             if device is None or compact or common.on != "auto":
                 raise
             device, log = None, BuildLog(None, compact, progress)
-            bvh = log.prepare(scene, options, common.group, cache).bvh
+            prepared = log.prepare(scene, options, common.group, cache)
+        bvh = prepared.bvh
         rows = build_rows(bvh, log, samples, progress)
         if path is not None:
             progress.begin("writing")
@@ -69,6 +70,7 @@ def build(
             "bytes": int(bvh.words.nbytes),
             "parent_bytes": int(bvh.parents.nbytes),
             "tlas_bytes": int(bvh.tlas_words.nbytes),
+            "triangle_opacity": prepared.opacity_counts(),
             "blas": rows,
             "total": total_row(rows),
         }
@@ -129,13 +131,15 @@ def _with_error(row: dict[str, Any]) -> str:
 
 def _facts(result: dict[str, Any]) -> list[str]:
     """Totals in words."""
-    total = result["total"]
+    total, opacity = result["total"], result["triangle_opacity"]
     lines = [
         f"nodes: {total['nodes_fp16']:,} FP16, {total['nodes_fp32']:,} FP32",
         f"blocks: {total['blocks']:,}, of them {total['pairs']:,} pairs, {total['fans']:,} fans; "
         f"{total['triangles_per_block']:.2f} triangles a block",
         f"dropped triangles: {total['dropped_degenerate']:,} degenerate, "
         f"{total['dropped_nonfinite']:,} not finite",
+        f"opacity: {opacity['opaque']:,} triangles opaque, {opacity['mixed']:,} tested for holes, "
+        f"{opacity['clear']:,} all hole and left out",
         f"bytes: {result['bytes']:,} with a TLAS of {result['instances']:,} instances, and "
         f"{result['parent_bytes']:,} of parent links beside them",
     ]

@@ -90,6 +90,15 @@ class Common:
             rich_help_panel=BUILDING,
         ),
     ] = default.PAIRING
+    opacity: Annotated[
+        str,
+        typer.Option(
+            metavar="triangle|material",
+            help="What decides where holes are tested for: a triangle's part of the texture, or "
+            "its material.",
+            rich_help_panel=BUILDING,
+        ),
+    ] = default.OPACITY
     on: Annotated[
         str,
         typer.Option(
@@ -167,6 +176,7 @@ class Common:
             collapse=self.collapse,
             reinsertion=self.optimize,
             pairing=self.pairing,
+            opacity=self.opacity,
         )
         if self.on not in PLACES:
             raise UserError(f"unknown place to build '{self.on}'; known: {', '.join(PLACES)}")
