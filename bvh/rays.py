@@ -30,9 +30,11 @@ SMALLEST_COMPONENT = np.float32(2.0**-126)
 
 
 class RayFlags(IntFlag):
-    """What a trace call asks of every ray. Values as SPIR-V's RayFlags.
+    """What a trace call asks of every ray. Values as SPIR-V's RayFlags, but for REJECT.
 
-    Opacity flags beat the instance's and the geometry's; with both set, NON_OPAQUE wins.
+    Opacity flags beat the instance's and the geometry's; with both set, NON_OPAQUE wins. With
+    REJECT, which is ours, every any-hit call refuses its candidate without a test: the most calls
+    that rays can make.
     """
 
     NONE = 0
@@ -42,6 +44,7 @@ class RayFlags(IntFlag):
     CULL_FRONT_FACING = 32
     CULL_OPAQUE = 64
     CULL_NON_OPAQUE = 128
+    REJECT = 1 << 16
 
 
 def make_rays(

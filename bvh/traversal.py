@@ -20,7 +20,7 @@ from bvh.candidates import read_candidates
 from bvh.instance_entry import enter_instances, passes_mask
 from bvh.ray_box import flush_components, intersect_boxes, invert_components
 from bvh.ray_triangle import AXIS_ORDER, dominant_axis, intersect_triangles
-from bvh.rays import MISS_ID, Rays, valid_rays
+from bvh.rays import MISS_ID, RayFlags, Rays, valid_rays
 from bvh.walk_options import WalkOptions
 from engine.gpu.errors import UserError
 
@@ -302,7 +302,7 @@ class Walk:
             asked = np.flatnonzero(keep & ~found.opaque)
             if asked.size:
                 self.counters["any_hits"][lanes[asked]] += np.uint32(1)
-                keep[asked] = options.accept(
+                keep[asked] = not options.flags & RayFlags.REJECT and options.accept(
                     found.object[asked], found.primitive[asked], found.u[asked], found.v[asked]
                 )
         hit = {

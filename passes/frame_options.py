@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bvh.gpu.trace_rays import STACK_SIZES
+from bvh.rays import RayFlags
 from engine.gpu.errors import UserError
 
 GBUFFERS = ("raster", "rays")
 UPDATES = ("refit", "rebuild", "policy")
+# What becomes of a candidate on a triangle that is not opaque, by the ray flags that say so.
+ANY_HITS = {"test": RayFlags.NONE, "opaque": RayFlags.OPAQUE, "reject": RayFlags.REJECT}
 FULL_MASK = 0xFF  # sees every instance
 PRIMARY = "primary"  # in masks, the name of what the G-buffer sees: rasterised or by rays
 
@@ -21,6 +24,11 @@ class FrameOptions:
     `traversal` is one of bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the
     instruction. `masks` are pairs of a ray type's name and the 8 bits its rays carry: they see the
     TLAS instances whose own mask shares a bit. A type that is not named sees all.
+
+    `any_hit` is what rays do with a candidate on a triangle that is not opaque, one of ANY_HITS:
+    "test" its alpha; take it for "opaque"; or "reject" it untested, which makes the most any-hit
+    calls that there can be. Triangles that the build left out stay out, and the rasteriser, which
+    has no rays, always tests.
 
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
@@ -41,8 +49,11 @@ class FrameOptions:
     traversal: str = "fast"
     masks: tuple[tuple[str, int], ...] = ()
     update: str = "refit"
+    any_hit: str = "test"
 
     def __post_init__(self) -> None:
+        if self.any_hit not in ANY_HITS:
+            raise UserError(f"unknown any-hit '{self.any_hit}', there are {', '.join(ANY_HITS)}")
         if self.update not in UPDATES:
             raise UserError(f"unknown update '{self.update}', there are {', '.join(UPDATES)}")
         for ray_type, mask in self.masks:
@@ -51,6 +62,11 @@ class FrameOptions:
 
     def mask(self, ray_type: str) -> int:
         return dict(self.masks).get(ray_type, FULL_MASK)
+
+    @property
+    def ray_flags(self) -> RayFlags:
+        """Of every ray of the frame."""
+        return ANY_HITS[self.any_hit]
 
     def within(self, ray_bits: Sequence[tuple[str, int]]) -> "FrameOptions":
         """The same for a scene whose objects name the ray types that see them: rays of each type

@@ -129,6 +129,7 @@ def traversal(
         sort=options.sort_shadow if ray and ray.any_hit else True,
         while_while=options.while_while,
         mask=options.mask(ray.name if ray else PRIMARY),
+        flags=int(options.ray_flags),
         traversal=options.traversal,
     )
     variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.rays_ask)

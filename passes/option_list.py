@@ -8,7 +8,7 @@ from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, OPACITIES, P
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
-from passes.frame_options import GBUFFERS, PRIMARY, UPDATES
+from passes.frame_options import ANY_HITS, GBUFFERS, PRIMARY, UPDATES
 from passes.option import (
     COST_TERMS,
     KINDS,
@@ -132,6 +132,16 @@ OPTIONS: tuple[Option, ...] = (
         "view",
         "rays",
         help="Surfaces up to this roughness send a reflection ray.",
+    ),
+    of_frame(
+        "any_hit",
+        "any-hit",
+        "choice",
+        "frame",
+        "any-hit",
+        choices=tuple(ANY_HITS),
+        help="What rays do where a triangle may have a hole: test it, take it for opaque, or "
+        "reject it untested, the worst case.",
     ),
     of_frame(
         "traversal",

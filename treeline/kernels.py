@@ -28,7 +28,7 @@ Result = tuple[str, str | None]  # kernel, what is wrong with it
 
 def compile_all(device: Device) -> Iterator[Result]:
     """Each kernel's name and None, or the compiler's message (one line) where it fails."""
-    prepared = prepare(two_triangles(), BuildOptions())
+    prepared = prepare(two_triangles(), BuildOptions(opacity="material"))
     yield from _frame_kernels(device, prepared)
     yield from _trace_kernels(device, prepared)
     yield from _contract_kernels(device, prepared)

@@ -27,6 +27,7 @@ class Setting:
     gbuffer: str
     seed: int
     traversal: str = "fast"  # one of bvh.gpu.trace_rays.TRAVERSALS
+    any_hit: str = "test"  # one of passes.frame_options.ANY_HITS
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -48,6 +49,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
                 "seed": setting.seed,
                 "gbuffer": setting.gbuffer,
                 "traversal": setting.traversal,
+                "any_hit": setting.any_hit,
                 "frames": len(timed.frames),
                 "warmup": timed.warmup,
                 "result_hash": timed.result_hash,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bvh.counters import COUNTERS, buffer_words
 from bvh.header import unpack_header
 from bvh.layout import DEFAULT_GROWTH, INVALID_POINTER, ROOT_POINTER, unpack_pointer
-from bvh.rays import RAY
+from bvh.rays import RAY, RayFlags
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
@@ -108,9 +108,11 @@ class Variant:
 
 
 def fit_variant(variant: Variant, scene: SceneBvh, *, has_alpha: bool = True) -> Variant:
-    """The variant with what this scene does not need left out: FP16 nodes, the alpha test, fans,
-    and the TLAS where it has one instance that these rays see. (A kernel that starts inside the
-    instance never looks at its mask.)"""
+    """The variant with what this scene does not need left out: FP16 nodes, the alpha test (nor do
+    rays that take everything as opaque), fans, and the TLAS where it has one instance that these
+    rays see. (A kernel that starts inside the instance never looks at its mask.)"""
+    if RayFlags(variant.flags) & (RayFlags.OPAQUE | RayFlags.NON_OPAQUE) == RayFlags.OPAQUE:
+        has_alpha = False
     has_fp16 = any(stats.nodes_fp16 for stats in scene.blas_stats)
     variant = replace(
         variant, has_fp16=has_fp16, has_alpha=has_alpha, has_fans=scene_has_fans(scene)

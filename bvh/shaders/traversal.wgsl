@@ -25,6 +25,7 @@ const RAY_CULL_FRONT: u32 = 32u;
 const RAY_CULL_OPAQUE: u32 = 64u;
 const RAY_CULL_NON_OPAQUE: u32 = 128u;
 const RAY_CULLS: u32 = 240u;
+const RAY_REJECT: u32 = 65536u;
 
 const FAILED_STACK: u32 = 1u;
 const FAILED_NODE: u32 = 2u;

@@ -141,6 +141,7 @@ fn consider(
     let verdict = judge(hit.front, geometry, flags);
     if (verdict != ASK) { return verdict == COUNTS; }
     count_any_hit();
+    if ((RAY_FLAGS & RAY_REJECT) != 0u) { return false; }
     let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);
     let ids = block_ids(tail, block, triangle, base);
     let object = (flags & INSTANCE_INDEX_MASK) + (ids.geometry & GEOMETRY_INDEX_MASK);

@@ -58,6 +58,7 @@ fn consider_hit(hit: Hit, front: bool, geometry: u32, instance_unit: u32) -> boo
     let verdict = judge(front, geometry, bvh[instance_unit << 2u].w);
     if (verdict != ASK) { return verdict == COUNTS; }
     count_any_hit();
+    if ((RAY_FLAGS & RAY_REJECT) != 0u) { return false; }
     return accept_candidate(hit.object, hit.primitive, hit.u, hit.v);
 }
 

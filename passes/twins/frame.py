@@ -66,13 +66,14 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
             "counters": f"{ray.name}_counters",
             "slot_counts": ray.slot_counts,
         }
-        mask = options.mask(ray.name)
-        return CpuPass(f"traverse/{ray.name}/0", partial(twin, ray=ray, sort=sort, mask=mask), bind)
+        settings: dict[str, Any] = {"mask": options.mask(ray.name), "flags": options.ray_flags}
+        twin = partial(twin, ray=ray, sort=sort, **settings)
+        return CpuPass(f"traverse/{ray.name}/0", twin, bind)
 
-    primary = options.mask(PRIMARY)
+    primary: dict[str, Any] = {"mask": options.mask(PRIMARY), "flags": options.ray_flags}
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
     return [
-        CpuPass("gbuffer/rays", partial(gbuffer_rays, mask=primary), {"ids_out": "ids"}),
+        CpuPass("gbuffer/rays", partial(gbuffer_rays, **primary), {"ids_out": "ids"}),
         CpuPass("gbuffer/resolve", resolve, resolved),
         CpuPass("rays/reflection", reflection, {"push_queue": REFLECTION.queue}),
         arguments_pass(REFLECTION),

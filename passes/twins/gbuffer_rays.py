@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bvh.oracle import trace
-from bvh.rays import make_rays
+from bvh.rays import RayFlags, make_rays
 from passes.frame_options import FULL_MASK
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import tile_pixels
@@ -23,13 +23,15 @@ def gbuffer_rays(
     primary_failed: U32,
     *,
     mask: int = FULL_MASK,
+    flags: RayFlags = RayFlags.NONE,
 ) -> None:
     """Writes `ids_out` [height, width, 2]: object and primitive."""
     pixels = tile_pixels(frame)
     rays = make_rays(
         frame["camera_origin"][:3], camera_direction(frame, pixels.x, pixels.y), 0.0, INFINITE_T
     )
-    result = trace(bvh.reshape(-1), rays, mask=mask, accept=alpha_test(alpha, texels))
+    accept = alpha_test(alpha, texels)
+    result = trace(bvh.reshape(-1), rays, mask=mask, flags=flags, accept=accept)
     if result.overflows.any():
         primary_failed[0] |= FAILED_STACK
     ids_out[pixels.y, pixels.x] = np.stack([result.object, result.primitive], -1)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bvh.oracle import Accept, Trace, trace
+from bvh.rays import RayFlags
 from passes.rays import RayType
 from passes.twins.accept_alpha import accept_candidate
 from passes.twins.queue_push import RayQueue
@@ -35,9 +36,10 @@ def traverse_queue(
     ray: RayType,
     sort: bool = True,
     mask: int = 0xFF,
+    flags: RayFlags = RayFlags.NONE,
 ) -> None:
     """Writes `results`: HIT records by queue index (reflection) or words by slot (shadow)."""
-    trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort, mask)
+    trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort, mask, flags)
 
 
 def trace_queue(
@@ -50,6 +52,7 @@ def trace_queue(
     ray: RayType,
     sort: bool,
     mask: int,
+    flags: RayFlags,
 ) -> Trace:
     twin = RECORD_TWINS[ray.name]
     records = queue.records[: queue.count]
@@ -60,6 +63,7 @@ def trace_queue(
         accept=alpha_test(alpha, texels),
         sort=sort,
         mask=mask,
+        flags=flags,
     )
     twin.store_result(results, records, result)
     if result.overflows.any():

@@ -9,6 +9,7 @@ equal. The oracle does not tell objects apart: their rows stay as they were.
 from typing import Any
 
 from bvh.counters import COUNTERS
+from bvh.rays import RayFlags
 from passes.rays import RayType
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.queue_push import RayQueue
@@ -30,9 +31,10 @@ def traverse_queue_counted(
     ray: RayType,
     sort: bool = True,
     mask: int = 0xFF,
+    flags: RayFlags = RayFlags.NONE,
 ) -> None:
     """Adds to `counters` and writes `slot_counts`, planes by slot."""
-    result = trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort, mask)
+    result = trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort, mask, flags)
     spent = result.counters
     totals = {name: getattr(spent, name).sum() for name in COUNTERS if hasattr(spent, name)}
     totals["rays"] = len(result.t)

@@ -8,7 +8,9 @@ import pytest
 
 from bvh.layout import INSTANCE_FORCE_OPAQUE, INSTANCE_NO_FORCE_NON_OPAQUE, NODE_INSTANCE
 from bvh.rays import MISS_ID
+from engine.gpu.errors import UserError
 from engine.scene.material import Material, Texture
+from passes.frame_options import ANY_HITS
 from passes.prepare import prepare
 
 # A texture's weights are differences of coordinates with a few float32 roundings.
@@ -226,6 +228,36 @@ def test_force_non_opaque_tests_every_triangle_and_opaque_materials_pass(
     counts = [d.stats.rays["reflection"] for d in (plain, forced)]
     assert counts[1].any_hits >= counts[0].any_hits > 0
     assert counts[0].hits == counts[1].hits
+
+
+def test_rays_take_all_for_opaque_or_reject_all(kit: Any, draw: Any, rng: Any) -> None:
+    scene, _ = leaf_scene(kit, rng)
+    plain, solid, absent = (
+        draw(scene, 48, 36, count=True, gbuffer="rays", any_hit=any_hit)
+        for any_hit in ("test", "opaque", "reject")
+    )
+    check_frame(solid, lambda points: np.ones(points.shape[:-1]), 0.5)
+    check_frame(absent, lambda points: np.zeros(points.shape[:-1]), 0.5)
+    for ray in ("reflection", "shadow"):
+        assert solid.stats.rays[ray].any_hits == 0 < plain.stats.rays[ray].any_hits
+        rejected = absent.stats.rays[ray]
+        # Each crossing of the leaf is asked for and refused; the wall's hits are not.
+        assert rejected.any_hits == rejected.triangle_hits - rejected.hits > 0
+    for drawn in (solid, absent):
+        cpu = drawn.frame.run_cpu(until="traverse/shadow")
+        lit = drawn.frame.data.device.read(
+            drawn.frame.data.resources["shadow_results"], np.uint32, count=2 * 48 * 36
+        )
+        assert (cpu["shadow_results"] != lit).mean() < 0.01
+
+
+def test_the_rasteriser_has_no_rays_and_tests(kit: Any, draw: Any, rng: Any) -> None:
+    scene, _ = leaf_scene(kit, rng)
+    seen = [draw(scene, 48, 36, any_hit=any_hit).aov("object") for any_hit in ANY_HITS]
+    for other in seen[1:]:
+        np.testing.assert_array_equal(other, seen[0])
+    with pytest.raises(UserError, match="unknown any-hit 'ask', there are test, opaque, reject"):
+        draw(scene, 48, 36, any_hit="ask")
 
 
 @pytest.mark.parametrize("gbuffer", ["raster", "rays"])

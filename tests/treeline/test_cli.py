@@ -93,10 +93,23 @@ def test_report_leaves_four_files_and_prints_tables(run: Run, box: Path, tmp_pat
 def test_report_json_alone_on_stdout(run: Run, box: Path, tmp_path: Path) -> None:
     result = run(
         *("report", "--scene", box, "--size", "32x32", "--frames", 1, "--warmup", 0),
-        *("--out", tmp_path / "out", "--json", "-"),
+        *("--out", tmp_path / "out", "--json", "-", "--force-reject"),
     )
+    assert json.loads(result.stdout)["context"]["any_hit"] == "reject"
     assert json.loads(result.stdout) == json.loads((tmp_path / "out/report.json").read_text())
     assert "CPU adapter" not in result.stderr  # everything was asked for
+
+
+def test_rays_are_forced_one_way(run: Run, box: Path, tmp_path: Path) -> None:
+    both = ("--force-opaque", "--force-reject", "--scene", box)
+    for command in (("render", "--out", tmp_path / "a.png"), ("report", "--out", tmp_path / "b")):
+        result = run(*command, *both)
+        assert result.exit_code == 2
+        assert (
+            result.stderr
+            == "treeline: error: --force-opaque and --force-reject exclude each other\n"
+        )
+    assert not list(tmp_path.glob("[ab]*.png"))
 
 
 def test_report_says_when_it_runs_small_on_a_cpu(run: Run, box: Path, tmp_path: Path) -> None:

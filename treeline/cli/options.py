@@ -30,6 +30,23 @@ TraversalOption = Annotated[
     typer.Option(help="contract: every node through the BVH instruction as defined; slow."),
 ]
 
+ForceOpaqueOption = Annotated[
+    bool, typer.Option("--force-opaque", help="Rays take every triangle for opaque.")
+]
+ForceRejectOption = Annotated[
+    bool,
+    typer.Option(
+        "--force-reject", help="Rays reject every triangle that may have a hole: the worst case."
+    ),
+]
+
+
+def choose_any_hit(force_opaque: bool, force_reject: bool) -> str:
+    """One of passes.frame_options.ANY_HITS. UserError where both are asked for."""
+    if force_opaque and force_reject:
+        raise UserError("--force-opaque and --force-reject exclude each other")
+    return "opaque" if force_opaque else "reject" if force_reject else "test"
+
 
 @dataclass(frozen=True, slots=True)
 class Common:

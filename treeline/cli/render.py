@@ -9,7 +9,15 @@ import typer
 from engine.gpu.errors import UserError
 from passes.slot_counts import SLOT_COUNTS
 from treeline.cli.console import emit_json, note, steps
-from treeline.cli.options import Common, TraversalOption, parse_size, with_common
+from treeline.cli.options import (
+    Common,
+    ForceOpaqueOption,
+    ForceRejectOption,
+    TraversalOption,
+    choose_any_hit,
+    parse_size,
+    with_common,
+)
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.outputs import whole_file
 
@@ -30,6 +38,8 @@ def render(
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
     traversal: TraversalOption = "fast",
+    force_opaque: ForceOpaqueOption = False,
+    force_reject: ForceRejectOption = False,
     time: TimeOption = None,
     clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
@@ -45,6 +55,7 @@ def render(
     from treeline.pictures import save_png, view_aov
 
     width, height = parse_size(size)
+    any_hit = choose_any_hit(force_opaque, force_reject)
     ray_types = [t.name for t in RAY_TYPES]
     known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]
     if aov is not None and aov not in known:
@@ -60,7 +71,13 @@ def render(
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
         counted = aov is not None and "/" in aov
         options = FrameOptions(
-            width, height, seed=seed, gbuffer=gbuffer, count=counted, traversal=traversal
+            width,
+            height,
+            seed=seed,
+            gbuffer=gbuffer,
+            count=counted,
+            traversal=traversal,
+            any_hit=any_hit,
         )
         frame = HybridFrame(device, prepared, options)
         if pose is not None:

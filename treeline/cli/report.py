@@ -8,7 +8,15 @@ from typing import Annotated, Literal
 import typer
 
 from treeline.cli.console import emit_json, note, print_table, steps
-from treeline.cli.options import Common, TraversalOption, parse_size, with_common
+from treeline.cli.options import (
+    Common,
+    ForceOpaqueOption,
+    ForceRejectOption,
+    TraversalOption,
+    choose_any_hit,
+    parse_size,
+    with_common,
+)
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.outputs import whole_folder
 
@@ -37,6 +45,8 @@ def report(
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
     traversal: TraversalOption = "fast",
+    force_opaque: ForceOpaqueOption = False,
+    force_reject: ForceRejectOption = False,
     time: TimeOption = None,
     clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
@@ -55,6 +65,7 @@ def report(
 
     if size is not None:
         parse_size(size)
+    any_hit = choose_any_hit(force_opaque, force_reject)
     with whole_folder(out) as folder, steps(common.quiet) as progress:
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
@@ -75,7 +86,13 @@ def report(
 
         def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
             settings = FrameOptions(
-                width, height, seed=seed, gbuffer=gbuffer, count=count, traversal=traversal
+                width,
+                height,
+                seed=seed,
+                gbuffer=gbuffer,
+                count=count,
+                traversal=traversal,
+                any_hit=any_hit,
             )
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
@@ -102,6 +119,7 @@ def report(
             gbuffer=gbuffer,
             seed=seed,
             traversal=traversal,
+            any_hit=any_hit,
             built=structure.context(),
             pose=pose.fields() if pose else {},
         )

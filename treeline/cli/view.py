@@ -7,7 +7,15 @@ import typer
 
 from engine.gpu.errors import UserError
 from treeline.cli.console import note, steps
-from treeline.cli.options import Common, TraversalOption, parse_size, with_common
+from treeline.cli.options import (
+    Common,
+    ForceOpaqueOption,
+    ForceRejectOption,
+    TraversalOption,
+    choose_any_hit,
+    parse_size,
+    with_common,
+)
 
 WINDOW_SIZE = "1280x720"
 CPU_WINDOW_SIZE = "960x540"
@@ -55,12 +63,15 @@ def view(
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
     traversal: TraversalOption = "fast",
+    force_opaque: ForceOpaqueOption = False,
+    force_reject: ForceRejectOption = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
     """Look at the frame live: heat maps, passes, structure, single rays, options side by side."""
     from treeline.view.start import StartOptions, run
 
+    any_hit = choose_any_hit(force_opaque, force_reject)
     for text in (size, render):
         if text is not None:
             parse_size(text)
@@ -93,6 +104,7 @@ def view(
             counters=counters,
             gbuffer=gbuffer,
             traversal=traversal,
+            any_hit=any_hit,
             seed=seed,
             out=out,
         )

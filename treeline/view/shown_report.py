@@ -53,6 +53,7 @@ def shown_report(
         gbuffer=settings.frame.gbuffer,
         seed=settings.frame.seed,
         traversal=settings.frame.traversal,
+        any_hit=settings.frame.any_hit,
         built={
             **active.structure.context(),
             "samples": drawing.samples,

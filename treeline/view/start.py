@@ -48,6 +48,7 @@ class StartOptions:
     counters: bool = True
     gbuffer: str = "raster"
     traversal: str = "fast"
+    any_hit: str = "test"
     seed: int = 0
     out: Path = Path(".")
 
@@ -63,6 +64,7 @@ def run(
         seed=start.seed,
         gbuffer=start.gbuffer,
         traversal=start.traversal,
+        any_hit=start.any_hit,
         count=start.counters,
     )
     check_output(options, start.show)

@@ -17,6 +17,7 @@ from bvh.contract.memory import GuestMemory
 from bvh.contract.pointer import GuestAddress, NodePointer
 from bvh.contract.traverse import Options, traverse
 from bvh.gpu.trace_rays import RayTracer, Variant, traversal_slots
+from bvh.oracle import trace
 from bvh.rays import MISS_ID, RayFlags, make_rays
 from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
@@ -94,6 +95,7 @@ def test_equals_the_definition_bit_for_bit(
         {"any_hit": True, "sort": False, "mask": 0b101},
         {"flags": RayFlags.CULL_BACK_FACING | RayFlags.CULL_OPAQUE},
         {"flags": RayFlags.CULL_FRONT_FACING | RayFlags.CULL_NON_OPAQUE, "sort": False},
+        {"flags": RayFlags.REJECT},
     ],
 )
 def test_masks_flags_and_order_mean_the_same(
@@ -107,6 +109,14 @@ def test_masks_flags_and_order_mean_the_same(
     assert fast.failures == exact.failures == ()
     hit = fast.hits["object"] != MISS_ID
     assert np.array_equal(hit, exact.hits["object"] != MISS_ID)
+    truth = trace(
+        soup.words,
+        any_rays(),
+        mask=settings.get("mask", 0xFF),
+        flags=RayFlags(settings["flags"]),
+        accept=lambda objects, *_: np.ones(len(objects), np.bool_),
+    )
+    assert np.array_equal(hit, truth.hit)
     if not settings.get("any_hit"):
         for name in ("object", "primitive", "instance"):
             assert np.array_equal(fast.hits[name], exact.hits[name])
