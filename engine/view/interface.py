@@ -1,5 +1,6 @@
 """A Dear ImGui context with plots, its style, and its drawing into any texture of one device."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ class Interface:
         theme.load_fonts()
         self.backend: Any = None
         self._device: Any = None
+        self._held: list[dict[str, Any]] = []  # for the next frame
         self.scale = scale
 
     def open(self, device: Device, target_format: str) -> None:
@@ -53,8 +55,26 @@ class Interface:
         theme.apply(scale)
 
     def feed(self, event: dict[str, Any]) -> None:
-        """Takes one of the canvas' events."""
+        """Takes one of the canvas' events. A button that goes down where the mouse was not in the
+        last frame waits for the next one, and all that follows with it: tabs and rows are clicked
+        only where they were hovered before, and of slow frames people are faster."""
+        if self._held:
+            self._held.append(event)
+            return
+        if event["event_type"] == "pointer_down" and not self._is_mouse_at(event["x"], event["y"]):
+            interface_input.feed(self._io, {**event, "event_type": "pointer_move"})
+            self._held.append(event)
+            return
         interface_input.feed(self._io, event)
+
+    def _is_mouse_at(self, x: float, y: float) -> bool:
+        """Whether the last frame that was built saw it there."""
+        return (self._io.mouse_pos.x, self._io.mouse_pos.y) == (math.floor(x), math.floor(y))
+
+    def _feed_held(self) -> None:
+        held, self._held = self._held, []
+        for event in held:
+            self.feed(event)
 
     def build(
         self,
@@ -72,6 +92,7 @@ class Interface:
         self._io.delta_time = min(max(seconds, 1e-5), LONGEST_STEP_S)
         marks.rectangles.clear()
         imgui.new_frame()
+        self._feed_held()
         try:
             draw()
         except Exception:

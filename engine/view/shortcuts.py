@@ -3,6 +3,7 @@ the help overlay, so these three cannot disagree."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 from imgui_bundle import imgui
 
@@ -21,6 +22,8 @@ _NAMES = {
     "NumpadSubtract": "Num -",
     "Escape": "Esc",
 }
+MOST_COLUMNS = 3  # of the help
+GROUP_LINES = 1.4  # a group's title and what is left free below the group
 _ORDER = ("Control", "Alt", "Shift", "Meta")
 
 
@@ -141,10 +144,10 @@ class Shortcuts:
         """The overlay with every entry, in as many columns as fit. False once it is to be closed:
         by Escape, a click beside it, or its button."""
         display = imgui.get_io().display_size
-        rows = sum(len(entries) + 2 for entries in self.groups().values())
-        line = imgui.get_text_line_height_with_spacing()
-        fit = max(1, int((display.y * 0.86 - 3 * line) / line))
-        columns = max(1, min(3, -(-rows // fit)))
+        # Lines close together, so that a small window has room for all.
+        imgui.push_style_var(imgui.StyleVar_.item_spacing, (6.0, 1.0))
+        room = 0.96 * display.y - 3.5 * imgui.get_frame_height()
+        columns = self._columns(room / imgui.get_text_line_height_with_spacing())
         middle = imgui.ImVec2(0.5 * display.x, 0.5 * display.y)
         imgui.set_next_window_pos(middle, imgui.Cond_.always, imgui.ImVec2(0.5, 0.5))
         imgui.set_next_window_size_constraints(
@@ -173,29 +176,43 @@ class Shortcuts:
             if imgui.is_key_pressed(imgui.Key.escape, False) or clicked_beside:
                 stay = False
         imgui.end()
+        imgui.pop_style_var()
         return bool(stay)
 
-    def _draw_columns(self, columns: int) -> None:
-        """Groups stay whole; a new column begins where the one before has its share."""
-        groups = self.groups()
-        share = sum(len(entries) + 2 for entries in groups.values()) / columns
+    def _columns(self, room: float) -> list[list[tuple[str, list[Shortcut]]]]:
+        """The groups in as few columns as have `room` lines for them (or MOST_COLUMNS), in order
+        and as even as can be."""
+        groups = list(self.groups().items())
+        columns = [groups]
+        for count in range(1, min(MOST_COLUMNS, len(groups)) + 1):
+            splits = (
+                [groups[a:b] for a, b in pairwise((0, *cuts, len(groups)))]
+                for cuts in combinations(range(1, len(groups)), count - 1)
+            )
+            columns = min(splits, key=_tallest)
+            if _tallest(columns) <= room:
+                break
+        return columns
+
+    def _draw_columns(self, columns: list[list[tuple[str, list[Shortcut]]]]) -> None:
         gap = imgui.get_font_size()
-        imgui.begin_group()
-        used, column = 0.0, 0
-        for group, entries in groups.items():
-            if column + 1 < columns and used + 0.5 * len(entries) > share * (column + 1):
-                imgui.end_group()
+        for number, groups in enumerate(columns):
+            if number:
                 imgui.same_line(0.0, 2 * gap)
-                imgui.begin_group()
-                column += 1
-            imgui.push_style_color(imgui.Col_.text, theme.opaque(theme.ACCENT_BRIGHT))
-            imgui.text(group)
-            imgui.pop_style_color()
-            widest = max(imgui.calc_text_size(entry.label).x for entry in entries)
-            for entry in entries:
-                imgui.text_disabled(entry.label)
-                imgui.same_line(widest + gap)
-                imgui.text(entry.text)
-            imgui.spacing()
-            used += len(entries) + 2
-        imgui.end_group()
+            imgui.begin_group()
+            for group, entries in groups:
+                imgui.push_style_color(imgui.Col_.text, theme.opaque(theme.ACCENT_BRIGHT))
+                imgui.text(group)
+                imgui.pop_style_color()
+                widest = max(imgui.calc_text_size(entry.label).x for entry in entries)
+                for entry in entries:
+                    imgui.text_disabled(entry.label)
+                    imgui.same_line(widest + gap)
+                    imgui.text(entry.text)
+                imgui.dummy((0.0, (GROUP_LINES - 1.0) * gap))
+            imgui.end_group()
+
+
+def _tallest(columns: list[list[tuple[str, list[Shortcut]]]]) -> float:
+    """In lines."""
+    return max(sum(len(entries) + GROUP_LINES for _, entries in column) for column in columns)

@@ -19,8 +19,9 @@ from engine.view.window import Window
 from passes.outputs import Output, frame_outputs
 from treeline.view.actions import make_actions
 from treeline.view.box_overlay import BoxDrawing
+from treeline.view.caption import draw_caption, draw_waiting
 from treeline.view.commands import make_shortcuts
-from treeline.view.layout import arrange, begin_region, drag_border, fit_inside
+from treeline.view.layout import PANEL_SHARE, arrange, begin_region, drag_border, fit_inside
 from treeline.view.menus import draw_menus
 from treeline.view.panels import make_panels
 from treeline.view.pick import pick, pick_source
@@ -35,7 +36,7 @@ from treeline.view.time_line import TimeLine
 from treeline.view.view_state import ViewState
 
 # Kept between runs. Options of the frame are not: a run measures what its command line says.
-KEPT = {"panel_share": 0.38, "panel": "Controls", "palette": "viridis", "fly": False}
+KEPT = {"panel_share": PANEL_SHARE, "panel": "Controls", "palette": "viridis", "fly": False}
 
 ERROR_TITLES = {
     "device": "The device was lost",
@@ -88,7 +89,9 @@ class Viewer:
     def draw(self) -> None:
         """Builds the interface; called by the window once a frame."""
         for action in self.shortcuts.pressed():
-            self.act(action)
+            # Escape closes the help, and no more than that.
+            if not (self.state.show_help and action == "unpick"):
+                self.act(action)
         self.time_line.advance(imgui.get_io().delta_time)
         self._follow_structure()
         self.ray_panel.follow(self.state)
@@ -140,11 +143,16 @@ class Viewer:
 
     def _draw_panels(self, region: Any) -> None:
         begin_region("##panels", region)
-        if imgui.begin_tab_bar("##tabs", imgui.TabBarFlags_.fitting_policy_scroll):
+        push_tab_style()
+        bar = imgui.begin_tab_bar("##tabs", imgui.TabBarFlags_.fitting_policy_mixed)
+        pop_tab_style()
+        if bar:
             for panel in self.panels:
                 wanted = self.open_panel == panel.title
                 flags = imgui.TabItemFlags_.set_selected if wanted else 0
+                push_tab_style()
                 opened, _ = imgui.begin_tab_item(panel.title, None, flags)
+                pop_tab_style()
                 mark(f"tab.{panel.title}")
                 if opened:
                     if wanted:
@@ -195,6 +203,9 @@ class Viewer:
                 corner,
                 (corner.x + size[0], corner.y + size[1]),
             )
+            draw_caption(self.state, (corner.x, corner.y), size)
+        else:
+            draw_waiting(self.session.busy or "", (corner.x, corner.y), size)
 
     def _follow_mouse(
         self, hovered: bool, corner: tuple[float, float], size: tuple[float, float]
@@ -227,12 +238,12 @@ class Viewer:
     def act(self, action: str) -> None:
         """Runs a command; what cannot be done is said in the status bar."""
         try:
-            if action.startswith("show "):
+            if action in self._actions:
+                self._actions[action]()
+            elif action.startswith("show "):
                 self.state.shown = action.removeprefix("show ")
             elif action.startswith("panel "):
                 self.open_panel = action.removeprefix("panel ")
-            elif action in self._actions:
-                self._actions[action]()
             elif not self.ray_panel.act(action, self.state):
                 self.control.act(action)
         except UserError as error:
@@ -299,6 +310,16 @@ class Viewer:
         self.structure_panel.overlay = self.boxes.stats
         self.rays.update(state.picked, state.ray_index, self.ray_panel.walks, state.ray_step)
         return [*self.boxes.batches, *self.rays.batches], (self.boxes.version, self.rays.version)
+
+
+def push_tab_style() -> None:
+    """Tabs close together, so that all of them are seen in a small window."""
+    imgui.push_style_var(imgui.StyleVar_.item_inner_spacing, (2.0, 4.0))
+    imgui.push_style_var(imgui.StyleVar_.frame_padding, (4.0, 3.0))
+
+
+def pop_tab_style() -> None:
+    imgui.pop_style_var(2)
 
 
 _ANY_BUTTON = (

@@ -118,7 +118,7 @@ class BuildWorker:
                     answer = Built(key, read_value(Path(content)))
                     Path(content).unlink()
                 break
-        except (EOFError, OSError) as error:
+        except Exception as error:
             if number != self._number:
                 return  # cancelled: the process was ended
             self._process = self._pipe = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from imgui_bundle import imgui
 
-PANEL_SHARE = 0.38  # of the window's width, unless the user drags the border
+PANEL_SHARE = 0.40  # of the window's width, unless the user drags the border
 LEAST_PANEL = 260.0
 LEAST_PICTURE = 200.0
 BORDER = 5.0

@@ -40,6 +40,7 @@ class Picture:
         self._displays: dict[tuple[int, int], DisplayPass] = {}
         self._seen: tuple[Any, ...] = ()
         self._cursor: tuple[int, int] | None = None
+        self._size = (0, 0)  # of the session's pictures
         self._kept: dict[str, Any] = {}  # a baseline's planes by the output's name
 
     def display(self, frame: HybridFrame) -> DisplayPass:
@@ -86,7 +87,10 @@ class Picture:
         found = self.display(self.frame).value()
         if found is None or found.output != self.output.name or self._cursor is None:
             return ""
-        return f"({found.pixel[0]}, {found.pixel[1]}) {self.output.label}: {found.text}"
+        text = f"{self.output.label}: {found.text}"
+        # Of a small frame, a pixel is none that could be picked or found again.
+        size = (self.frame.data.width, self.frame.data.height)
+        return f"({found.pixel[0]}, {found.pixel[1]}) {text}" if size == self._size else text
 
     def pixels(self, state: ViewState) -> U8:
         """[h, w, 3] the output as it is shown, without lines; a heat map with its legend. Waits."""
@@ -113,7 +117,7 @@ class Picture:
         if chosen is None:
             return
         frame, output = chosen
-        self.frame, self.output = frame, output
+        self.frame, self.output, self._size = frame, output, session.size
         display = self.display(frame)
         self._cursor = frame_pixel(frame, session, state)
         kept = self.baseline_plane(frame, output)

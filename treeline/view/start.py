@@ -57,7 +57,7 @@ def run(
     common: "Common", device: Device, scene: Scene, start: StartOptions, progress: Progress
 ) -> None:
     """Builds, opens, and stays until the window is closed or the frames are drawn. UserError for
-    what cannot be met; the window is not opened before the scene is ready."""
+    what cannot be met; the window is not opened before the scene is loaded."""
     options = FrameOptions(
         0,
         0,
@@ -70,12 +70,14 @@ def run(
     check_output(options, start.show)
     check_panel(start.panel)
     camera = read_camera(start.camera)
-    # Before the build, which may take long: no display is known at once.
     window = Window(
         device, start.window_size, f"Treeline: {common.scene_name}", offscreen=start.offscreen
     )
     try:
-        structure = structures.build_for(common, scene, progress, device=device)
+        # A person sees the window at once and the build's progress in it; who says where to build,
+        # or runs a script, waits here.
+        here = start.frames is not None or common.on != "auto"
+        structure = structures.build_for(common, scene, progress, device=device) if here else None
         session = ViewSession(
             device,
             scene,

@@ -81,7 +81,7 @@ def run(code: str, display: str | None, tmp_path: Path, *prefix: str) -> tuple[i
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("display", [None, ":77", "nowhere.invalid:0"])
+@pytest.mark.parametrize("display", [None, ":9731", "nowhere.invalid:0"])
 def test_no_display_is_one_line_and_exit_code_3(display: str | None, tmp_path: Path) -> None:
     code, output = run(OPEN.format(offscreen=False), display, tmp_path)
     assert code == 3, output

@@ -3,22 +3,28 @@ frame of the embedded scene."""
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bvh.build import BuildOptions
+from engine.scene.animation import Animation, Channel, Clip
 from engine.scene.camera import look_at
 from engine.scene.light import Environment, RectLight
 from engine.scene.material import Material
 from engine.scene.mesh import make_mesh
 from engine.scene.scene import Instance, Scene
+from engine.view import marks
+from engine.view.settings import Settings
+from engine.view.window import Window
 from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
 from passes.option_list import ViewSettings
 from passes.prepare import PreparedScene, prepare
 from treeline.scenes import load
+from treeline.view.app import KEPT, Viewer
 from treeline.view.session import ViewSession
 
 SIZE = (24, 16)
@@ -135,3 +141,122 @@ def counted(device: Any, hall: PreparedScene) -> HybridFrame:
 @pytest.fixture
 def small_scene() -> Scene:
     return make_small_scene()
+
+
+def make_sliding_scene() -> Scene:
+    """The small scene with a clip of a second, in which the pillar's front goes a metre aside."""
+    scene = make_small_scene()
+    slide = Channel(
+        2, "translation", "LINEAR", np.array([0.0, 1.0]), np.array([[0.0, 0.0, 0.0], [1, 0, 0]])
+    )
+    still = np.array([0.0, 0.0, 0.0, 1.0])
+    animation = Animation(
+        parents=np.full(3, -1),
+        translations=np.zeros((3, 3)),
+        rotations=np.tile(still, (3, 1)),
+        scales=np.ones((3, 3)),
+        matrices={},
+        clips=(Clip("slide", 1.0, (slide,)),),
+        skins=(),
+        skinned=(),
+        instance_nodes=(0, 1, 2),
+    )
+    front = replace(scene.instances[2], lifetime="rigid")
+    return replace(scene, instances=(*scene.instances[:2], front), animation=animation)
+
+
+class Person:
+    """Drives a viewer as a person does: by what is marked on the screen, and by keys."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer = viewer
+        self.window, self.session, self.state = viewer.window, viewer.session, viewer.state
+
+    def frames(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.window.draw_once(self.viewer.draw)
+            self.viewer.work()
+
+    def until(self, done: Callable[[], bool], limit_s: float = 30.0) -> None:
+        end = time.monotonic() + limit_s
+        while not done():
+            assert time.monotonic() < end, f"busy: {self.session.busy}, {self.session.error}"
+            self.frames()
+
+    def settle(self) -> None:
+        """Until the picture shows what was asked for, and its numbers are there."""
+        self.frames(2)
+        self.until(lambda: self.session.ready)
+        self.frames(3)
+
+    def pointer(self, kind: str, x: float, y: float, button: int = 0) -> None:
+        held = (button,) if button and kind != "pointer_up" else ()
+        self.window.send(kind, x=x, y=y, button=button, buttons=held)
+
+    def click(self, name: str, *, slowly: bool = True) -> None:
+        """`slowly`: a frame passes between the events, else all three are in one."""
+        x, y = marks.centre(name)
+        for kind, button in (("pointer_move", 0), ("pointer_down", 1), ("pointer_up", 1)):
+            self.pointer(kind, x, y, button)
+            self.frames(slowly)
+        self.frames(4)
+
+    def drag(self, name: str, dx: float, dy: float = 0.0, button: int = 1) -> None:
+        x, y = marks.centre(name)
+        self.pointer("pointer_move", x, y)
+        self.frames()
+        self.pointer("pointer_down", x, y, button)
+        self.frames()
+        for part in (0.5, 1.0):
+            self.pointer("pointer_move", x + part * dx, y + part * dy)
+            self.frames()
+        self.pointer("pointer_up", x + dx, y + dy, button)
+        self.frames(2)
+
+    def wheel(self, name: str, dy: float) -> None:
+        x, y = marks.centre(name)
+        self.pointer("pointer_move", x, y)
+        self.frames()
+        self.window.send("wheel", x=x, y=y, dy=dy)
+        self.frames(2)
+
+    def press(self, key: str, modifiers: tuple[str, ...] = ()) -> None:
+        for name in (*modifiers, key):
+            self.window.send("key_down", key=name, modifiers=modifiers)
+            self.frames()
+        for name in (key, *modifiers):
+            self.window.send("key_up", key=name, modifiers=())
+        self.frames(2)
+
+    def picture(self) -> Any:
+        """The picture's part of the window, [h, w, 3] of bytes."""
+        left, top, right, bottom = (round(side) for side in marks.rectangles["picture"])
+        return self.window.picture()[top:bottom, left:right].astype(int)
+
+
+@pytest.fixture(scope="module")
+def open_viewer(device: Any, tmp_path_factory: Any) -> Iterator[Callable[..., Person]]:
+    """open_viewer(scene=, settings=, size=, **ViewSession arguments) -> Person: one viewer in an
+    offscreen window, its exports in a folder of its own."""
+    opened: list[Person] = []
+
+    def opener(
+        scene: Any = None,
+        settings: ViewSettings | None = None,
+        size: tuple[int, int] = (960, 540),
+        kept: Settings | None = None,
+        **more: Any,
+    ) -> Person:
+        window = Window(device, size, "test", offscreen=True)
+        more = {"cached": False, "in_background": False, "continuous": False, **more}
+        session = ViewSession(
+            device, scene or make_sliding_scene(), "small", settings or ViewSettings(), SIZE, **more
+        )
+        folder = tmp_path_factory.mktemp("exports")
+        opened.append(Person(Viewer(window, session, kept or Settings(KEPT), folder, SIZE)))
+        return opened[-1]
+
+    yield opener
+    for person in opened:
+        person.session.close()
+        person.window.close()
