@@ -88,6 +88,8 @@ class Viewer:
 
     def draw(self) -> None:
         """Builds the interface; called by the window once a frame."""
+        # Tab switches between A and B; it must not wander into a slider's text.
+        imgui.push_item_flag(imgui.ItemFlags_.no_tab_stop, True)
         for action in self.shortcuts.pressed():
             # Escape closes the help, and no more than that.
             if not (self.state.show_help and action == "unpick"):
@@ -120,6 +122,7 @@ class Viewer:
         imgui.end()
         if self.state.show_help:
             self.state.show_help = self.shortcuts.draw_help()
+        imgui.pop_item_flag()
 
     def _follow_structure(self) -> None:
         """A pick is of one scene on the GPU: with another structure it is over."""

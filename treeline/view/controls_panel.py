@@ -9,7 +9,7 @@ from engine.view import theme
 from engine.view.marks import mark
 from engine.view.panels.options import draw_options
 from passes.option_list import OPTIONS, Option, ViewSettings, changed
-from treeline.view.baseline import Baseline, Comparison, difference
+from treeline.view.baseline import Baseline, Comparison, Effect, difference
 
 if TYPE_CHECKING:
     from treeline.view.session import ViewSession
@@ -106,13 +106,17 @@ class ControlsPanel:
         self._refresh(session, baseline)
         if self._comparison.problem:
             imgui.text_disabled(self._comparison.problem)
-        for index, effect in enumerate(self._comparison.effects):
-            noise = all(change.noise is not False or not change.share for change in effect.changes)
-            colour = theme.DIM if noise else theme.TEXT
-            imgui.push_style_color(imgui.Col_.text, theme.opaque(colour))
-            imgui.text_wrapped(effect.text)
-            imgui.pop_style_color()
-            mark(f"controls.effect.{index}")
+        passes = () if session.timed is None else tuple(session.timed.passes)
+        effects = self._comparison.effects
+        draw_effects([effect for effect in effects if effect.subject not in passes])
+        of_passes = [effect for effect in effects if effect.subject in passes]
+        # Closed at first: a line a pass would push the options out of the window.
+        if of_passes:
+            opened = imgui.tree_node("each pass")
+            mark("controls.passes")
+            if opened:
+                draw_effects(of_passes)
+                imgui.tree_pop()
 
     def _refresh(self, session: "ViewSession", baseline: Baseline) -> None:
         now = imgui.get_time()
@@ -123,6 +127,17 @@ class ControlsPanel:
         if not same or now - self._refreshed >= REFRESH_S:
             self._compared, self._refreshed = compared, now
             self._comparison = session.effects()
+
+
+def draw_effects(effects: list[Effect]) -> None:
+    """A line each; grey where nothing has changed beyond noise."""
+    for effect in effects:
+        noise = all(change.noise is not False or not change.share for change in effect.changes)
+        colour = theme.DIM if noise else theme.TEXT
+        imgui.push_style_color(imgui.Col_.text, theme.opaque(colour))
+        imgui.text_wrapped(effect.text)
+        imgui.pop_style_color()
+        mark(f"controls.effect.{effect.subject}")
 
 
 def option_notes(

@@ -199,7 +199,7 @@ class Person:
         for kind, button in (("pointer_move", 0), ("pointer_down", 1), ("pointer_up", 1)):
             self.pointer(kind, x, y, button)
             self.frames(slowly)
-        self.frames(4)
+        self.frames(1 if slowly else 4)
 
     def drag(self, name: str, dx: float, dy: float = 0.0, button: int = 1) -> None:
         x, y = marks.centre(name)
