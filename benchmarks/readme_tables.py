@@ -48,8 +48,12 @@ def frame_table() -> str:
         line("frame, ms", "frame/total", "real_time", ms),
         line("G-buffer raster, ms", "pass/gbuffer/raster", "real_time", ms),
     ]
-    for ray in ("reflection", "shadow"):
-        row = f"ray/{ray}"
+    # Those that every one of the frames traced.
+    shared = [row for row in columns[0] if all(row in rows for rows in columns)]
+    for row in shared:
+        kind, _, ray = row.partition("/")
+        if kind != "ray":
+            continue
         lines += [
             line(f"{ray} rays", row, "rays", "{:,}".format),
             line(f"{ray} traverse, ms", row, "real_time", ms),

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from engine.gpu.errors import UserError
 from engine.scene.upload import decode_normals
 from passes.frame_data import FrameData
-from passes.rays import RAY_TYPES
+from passes.frame_options import FrameOptions
+from passes.rays import frame_rays
 from passes.slot_counts import SLOT_COUNTS, sum_slots
 
 SURFACE_AOVS = (
@@ -23,20 +24,22 @@ SURFACE_AOVS = (
 )
 
 
-def aov_names(*, counted: bool = True) -> tuple[str, ...]:
-    """Of every frame, then <count>/<ray type> of counted frames."""
-    counts = tuple(f"{count}/{ray.name}" for ray in RAY_TYPES for count in SLOT_COUNTS)
-    return SURFACE_AOVS + counts * counted
+def aov_names(options: FrameOptions) -> tuple[str, ...]:
+    """Of a frame with these options: of every frame, then the <count>/<ray type> of its rays, which
+    only counted frames know."""
+    counts = (f"{count}/{ray.name}" for ray in frame_rays(options) for count in SLOT_COUNTS)
+    return (*SURFACE_AOVS, *counts)
 
 
 def read_aov(data: FrameData, name: str) -> NDArray[Any]:
     """[height, width] or [height, width, 3]; waits for the GPU. UserError for an unknown name,
     ValueError for a count of a frame that does not count."""
-    if name not in aov_names():
-        raise UserError(f"unknown aov '{name}', there are {', '.join(aov_names())}")
+    known = aov_names(data.options)
+    if name not in known:
+        raise UserError(f"unknown aov '{name}', there are {', '.join(known)}")
     count, _, ray_name = name.partition("/")
     if ray_name:
-        ray = next(r for r in RAY_TYPES if r.name == ray_name)
+        ray = next(r for r in data.rays if r.name == ray_name)
         plane = data.read_slot_counts(ray, count)
         return sum_slots(count, plane, ray.slots_per_pixel).reshape(data.height, data.width)
     if name in ("object", "primitive", "depth"):

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.counters import buffer_words
-from bvh.gpu.trace_rays import HIT
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from passes.frame_options import FrameOptions
@@ -20,7 +19,7 @@ from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
 from passes.gpu_scene import GpuScene
 from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
-from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+from passes.rays import RayType, frame_rays
 from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
 
 TEXTURES = {
@@ -34,18 +33,20 @@ PIXEL_BYTES = {"direct": 8, "reflected": 16, "accumulated": 16, "picture": 4}
 
 
 class FrameData:
-    """Allocated once for a picture size; queues grow after a frame that overflowed."""
+    """Allocated once for a picture size; queues grow after a frame that overflowed. `rays` are the
+    types whose rays the frame sends."""
 
     def __init__(self, device: Device, scene: GpuScene, options: FrameOptions) -> None:
         self.device = device
         self.scene = scene
         self.options = options
+        self.rays = frame_rays(options)
         self.width, self.height = options.width, options.height
         self.pixels = self.width * self.height
         self.instance_count = max(1, len(scene.prepared.bvh.instances))
         self.capacities = {
             ray.name: max(1, int(self.pixels * ray.slots_per_pixel * options.queue_fraction))
-            for ray in RAY_TYPES
+            for ray in self.rays
         }
         self._posed = 0  # MovingScene.serial when the last frame began
         self._check_limits()
@@ -60,17 +61,16 @@ class FrameData:
         self.given = (*scene.buffers, "frame", "accumulated")
         # Only a queue's header is cleared: its records are overwritten before they are read.
         self.cleared: dict[str, int | None] = {"primary_failed": None}
-        for ray in RAY_TYPES:
+        for ray in self.rays:
             self._add_queue(ray)
-            results = self.pixels * ray.slots_per_pixel if ray is SHADOW else self.pixels
-            self.resources[ray.results] = device.buffer(ray.results, ray.result_bytes * results)
+            slots = self.pixels * ray.slots_per_pixel
+            self.resources[ray.results] = device.buffer(ray.results, ray.result_bytes * slots)
             self.resources[f"{ray.name}_arguments"] = device.buffer(
                 f"{ray.name}_arguments", 12, "STORAGE|INDIRECT|COPY_SRC|COPY_DST"
             )
             if options.count:
                 words = buffer_words(self.instance_count)
                 self.resources[f"{ray.name}_counters"] = device.buffer("counters", 4 * words)
-                slots = self.pixels * ray.slots_per_pixel
                 self.resources[ray.slot_counts] = device.buffer(
                     ray.slot_counts, buffer_bytes(slots)
                 )
@@ -90,7 +90,7 @@ class FrameData:
             raise LimitError(
                 f"size {size} is beyond {self.device.info.adapter}'s largest picture, {side} a side"
             )
-        for ray in RAY_TYPES:
+        for ray in self.rays:
             self.device.check_binding(f"size {size}: the {ray.name} queue", self._queue_bytes(ray))
             if self.options.count:
                 slots = self.pixels * ray.slots_per_pixel
@@ -144,7 +144,7 @@ class FrameData:
     def grow_queues(self, stats: FrameStats) -> None:
         """Makes room for what the last frame dropped, and for the ray that each dropped one might
         have sent in its turn."""
-        for ray in RAY_TYPES:
+        for ray in self.rays:
             wanted = stats.rays[ray.name].rays + stats.dropped
             wanted = min(wanted, self.pixels * ray.slots_per_pixel)
             if wanted > self.capacities[ray.name]:
@@ -162,6 +162,14 @@ class FrameData:
         return self.device.read(
             self.resources[ray.queue], ray.record.dtype, offset=QUEUE_HEADER.size, count=count
         )
+
+    def read_results(self, ray: RayType, records: NDArray[Any]) -> NDArray[Any]:
+        """What each of `read_records` found: `ray.result_dtype`, in the same order."""
+        count = len(records)
+        if ray.results_by_slot:
+            count = self.pixels * ray.slots_per_pixel
+        found = self.device.read(self.resources[ray.results], ray.result_dtype, count=count)
+        return found[records[ray.slot_field]] if ray.results_by_slot else found
 
     def read_picture(self) -> NDArray[np.uint8]:
         words = self.device.read(self.resources["picture"], np.uint8, count=4 * self.pixels)
@@ -193,17 +201,12 @@ class FrameData:
 
     def hash_results(self) -> str:
         digest = hashlib.sha256()
-        reflection = self.read_records(REFLECTION)
-        hits = self.device.read(
-            self.resources[REFLECTION.results], HIT.dtype, count=len(reflection)
-        )
-        order = np.argsort(reflection["pixel"], kind="stable")
-        for column in (reflection["pixel"], hits["object"], hits["primitive"]):
-            digest.update(np.ascontiguousarray(column[order]).tobytes())
-        slots = np.sort(self.read_records(SHADOW)["slot"])
-        lit = self.device.read(
-            self.resources[SHADOW.results], np.uint32, count=SHADOW.slots_per_pixel * self.pixels
-        )
-        digest.update(slots.tobytes())
-        digest.update(lit[slots].tobytes())
+        for ray in self.rays:
+            records = self.read_records(ray)
+            results = self.read_results(ray, records)
+            slots = records[ray.slot_field]
+            found = [results] if ray.any_hit else [results["object"], results["primitive"]]
+            order = np.argsort(slots, kind="stable")
+            for column in (slots, *found):
+                digest.update(np.ascontiguousarray(column[order]).tobytes())
         return digest.hexdigest()

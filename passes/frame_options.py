@@ -1,5 +1,6 @@
 """What a hybrid frame is built with; a change of any of these makes new pipelines or buffers."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +24,11 @@ class FrameOptions:
     `stack` is the entries of a traversal stack that the frame starts with (one of STACK_SIZES).
     `traversal` is one of bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the
     instruction. `masks` are pairs of a ray type's name and the 8 bits its rays carry: they see the
-    TLAS instances whose own mask shares a bit. A type that is not named sees all.
+    TLAS instances whose own mask shares a bit. A type that is not named sees all. `occlusion`
+    sends rays that find out how much of the ambient light arrives; what is nearer than
+    `occlusion_radius` metres is in its way (0: a part of the scene's size, see
+    passes/frame_uniforms.py). It is off by default: at one sample a pixel, which nothing denoises,
+    it adds noise wherever ambient light falls, and in the hall half as many node visits again.
 
     `any_hit` is what rays do with a candidate on a triangle that is not opaque, one of ANY_HITS:
     "test" its alpha; take it for "opaque"; or "reject" it untested, which makes the most any-hit
@@ -50,12 +55,17 @@ class FrameOptions:
     masks: tuple[tuple[str, int], ...] = ()
     update: str = "refit"
     any_hit: str = "test"
+    occlusion: bool = False
+    occlusion_radius: float = 0.0
 
     def __post_init__(self) -> None:
         if self.any_hit not in ANY_HITS:
             raise UserError(f"unknown any-hit '{self.any_hit}', there are {', '.join(ANY_HITS)}")
         if self.update not in UPDATES:
             raise UserError(f"unknown update '{self.update}', there are {', '.join(UPDATES)}")
+        radius = self.occlusion_radius
+        if not 0 <= radius < math.inf:
+            raise UserError(f"the occlusion radius is in metres, 0 for its default, not {radius:g}")
         for ray_type, mask in self.masks:
             if not 0 <= mask <= FULL_MASK:
                 raise UserError(f"the mask of {ray_type} rays is 8 bits, 0 to 255, not {mask}")

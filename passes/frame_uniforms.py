@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from engine.gpu.structs import Field, Struct
 from engine.scene.camera import Camera
 from engine.scene.light import Environment, RectLight
-from engine.scene.scene import Scene
 from passes.frame_options import FrameOptions
+from passes.prepare import PreparedScene
 
 FRAME_UNIFORMS = Struct(
     "FrameUniforms",
@@ -47,7 +47,14 @@ FRAME_UNIFORMS = Struct(
     Field("first_group", "u32"),  # of a queue
     Field("split_object", "u32"),  # whose draw begins at triangle `split_triangle`
     Field("split_triangle", "u32"),
+    Field("occlusion_radius", "f32"),  # metres
+    Field("pad_0", "u32"),
+    Field("pad_1", "u32"),
+    Field("pad_2", "u32"),
 )
+
+# The default occlusion radius, as a part of the diagonal of the scene's box.
+OCCLUSION_PART = 1 / 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +71,15 @@ class FrameInputs:
     sample_count: int = 1
     roughness_cutoff: float = 0.6
     exposure: float = 1.0
+    occlusion_radius: float = 0.0
     time: float = 0.0
     clip: str | None = None
     loop: bool = True
 
 
-def frame_inputs(scene: Scene, options: FrameOptions) -> FrameInputs:
-    """The scene's own view, with the options' seed, cutoff and exposure."""
+def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
+    """The scene's own view, with the options' seed, cutoff, exposure and occlusion radius."""
+    scene = prepared.scene
     return FrameInputs(
         scene.camera,
         scene.light,
@@ -78,6 +87,7 @@ def frame_inputs(scene: Scene, options: FrameOptions) -> FrameInputs:
         seed=options.seed,
         roughness_cutoff=options.roughness_cutoff,
         exposure=options.exposure,
+        occlusion_radius=options.occlusion_radius or OCCLUSION_PART * prepared.diagonal,
     )
 
 
@@ -112,6 +122,7 @@ def pack_uniforms(
     record["pixel_spread"] = 2 * tangent / height
     record["exposure"] = inputs.exposure
     record["sample_count"] = inputs.sample_count
+    record["occlusion_radius"] = inputs.occlusion_radius
     record["material_base"], record["texture_base"], record["vertex_base"] = bases
     return record
 

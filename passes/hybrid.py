@@ -1,8 +1,8 @@
 """READ FIRST: the hybrid frame as one list of passes.
 
-raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> composite,
-as one submission; before it, where the scene moves, its update (`passes.moving`). `HybridFrame`
-owns the frame's buffers and reads its statistics back.
+raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> occlusion
+rays, if wanted -> traverse -> composite, as one submission; before it, where the scene moves, its
+update (`passes.moving`). `HybridFrame` owns the frame's buffers and reads its statistics back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ from passes.gpu_scene import GpuScene
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
-from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+from passes.rays import OCCLUSION, RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.read_back import Traffic, collect_stats
 from passes.twins.frame import cpu_passes, run_cpu
 
@@ -79,6 +79,14 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
             },
         )
 
+    def occlusion_passes() -> list[Pass]:
+        generate = stage("rays/occlusion", "occlusion")
+        return [
+            tile_pass("rays/occlusion", generate, push_queue=OCCLUSION.queue),
+            arguments_pass(OCCLUSION, "occlusion"),
+            traverse_pass(OCCLUSION),
+        ]
+
     if options.gbuffer == "raster":
         visible = raster_pass(scene, options.mask(PRIMARY))
     else:
@@ -115,7 +123,13 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
         ),
         arguments_pass(SHADOW, "shadow"),
         traverse_pass(SHADOW),
-        tile_pass("composite", stage("composite", "composite")),
+        *(occlusion_passes() if options.occlusion else ()),
+        tile_pass(
+            "composite",
+            stage("composite", "composite", constants={"OCCLUDED": options.occlusion}),
+            # Where nobody reads it some buffer has to be bound all the same.
+            occlusion_results=(OCCLUSION if options.occlusion else SHADOW).results,
+        ),
     ]
 
 
@@ -171,7 +185,7 @@ class HybridFrame:
         self.data = FrameData(device, self.scene, options)
         self.passes = hybrid_passes(device, self.scene, options)
         self.compile_ms = device.composer.compile_ms - compiled
-        self.inputs = frame_inputs(self.scene.prepared.scene, options)
+        self.inputs = frame_inputs(self.scene.prepared, options)
         self._overfull: FrameStats | None = None
         self.whole = False  # whether the buffers hold one frame, or will when the GPU is done
         self._make_frame()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from passes.frame_options import FrameOptions
-from passes.rays import RAY_TYPES
+from passes.rays import frame_rays
 from passes.slot_counts import COUNT_LABELS, SLOT_COUNTS
 
 Kind = Literal["colour", "scalar", "id", "vector", "count"]
@@ -48,13 +48,14 @@ PASS_OUTPUTS = (
 
 def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
     """Every output of a frame with these options, in the order of a menu."""
+    rays = frame_rays(options)
     light = tuple(
         Output(ray.name, f"{ray.name} light", "colour", "", ray.name, ray.light_shader)
-        for ray in RAY_TYPES
+        for ray in rays
     )
     counts = tuple(
         Output(f"{count}/{ray.name}", label, "count", unit, ray.name, COUNT_SHADER)
-        for ray in RAY_TYPES
+        for ray in rays
         for count, (label, unit) in ((name, COUNT_LABELS[name]) for name in SLOT_COUNTS)
     )
     return PASS_OUTPUTS + light + counts * options.count

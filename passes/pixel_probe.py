@@ -20,7 +20,7 @@ from engine.gpu.stage import Stage
 from engine.gpu.structs import Field, Struct
 from passes.frame_data import FrameData
 from passes.queue import QUEUE_HEADER
-from passes.rays import RAY_TYPES, RayType
+from passes.rays import RayType
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
 U32 = NDArray[np.uint32]
@@ -65,7 +65,7 @@ class QueuedRay:
 @dataclass(frozen=True, slots=True, eq=False)
 class PixelProbe:
     """`visibility` and `surface` are the words of passes/shaders/gbuffer.wgsl; `depth` metres
-    along the view axis, 0 where nothing is; `rays` in the order of RAY_TYPES, then of slots."""
+    along the view axis, 0 where nothing is; `rays` in the order of types, then of slots."""
 
     x: int
     y: int
@@ -92,7 +92,7 @@ class PixelReader:
         texels, found = self._search(data, x, y)
         chosen = [
             (ray, slot, row)
-            for ray in RAY_TYPES
+            for ray in data.rays
             for slot, row in enumerate(found[ray], (y * data.width + x) * ray.slots_per_pixel)
             if row["found"]
         ]
@@ -105,14 +105,14 @@ class PixelReader:
         self, data: FrameData, x: int, y: int
     ) -> tuple[list[U32], dict[RayType, NDArray[Any]]]:
         encoder = self.device.wgpu.create_command_encoder(label="pixel")
-        for ray in RAY_TYPES:
+        for ray in data.rays:
             self._prepare(ray)
             first = (y * data.width + x) * ray.slots_per_pixel
             slots = np.array([(first, ray.slots_per_pixel)], PIXEL_SLOTS.dtype)
             self.device.write(self._pixel[ray], slots)
             encoder.clear_buffer(self._found[ray])
         scope = encoder.begin_compute_pass(label="pixel")
-        for ray in RAY_TYPES:
+        for ray in data.rays:
             resources = {
                 **data.resources,
                 "queue": data.resources[ray.queue],
@@ -124,7 +124,7 @@ class PixelReader:
             self._stages[ray].dispatch_indirect(scope, resources, arguments)
             self._stages[ray].bind_groups.forget()
         scope.end()
-        sizes = [FOUND_RAY.size * ray.slots_per_pixel for ray in RAY_TYPES]
+        sizes = [FOUND_RAY.size * ray.slots_per_pixel for ray in data.rays]
         gathered = self._gathering(_ROW_BYTES * len(TEXTURES) + sum(sizes))
         for row, name in enumerate(TEXTURES):
             encoder.copy_texture_to_buffer(
@@ -138,7 +138,7 @@ class PixelReader:
                 (1, 1, 1),
             )
         at = _ROW_BYTES * len(TEXTURES)
-        for ray, size in zip(RAY_TYPES, sizes, strict=True):
+        for ray, size in zip(data.rays, sizes, strict=True):
             encoder.copy_buffer_to_buffer(self._found[ray], 0, gathered, at, size)
             at += size
         raw = self._submit_and_read(encoder, gathered)
@@ -147,7 +147,7 @@ class PixelReader:
         ]
         found = {}
         at = _ROW_BYTES * len(TEXTURES)
-        for ray, size in zip(RAY_TYPES, sizes, strict=True):
+        for ray, size in zip(data.rays, sizes, strict=True):
             found[ray] = raw[at : at + size].view(FOUND_RAY.dtype)
             at += size
         return texels, found

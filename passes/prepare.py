@@ -61,7 +61,8 @@ SMALLEST_REACH = 2.0**-20
 class PreparedScene:
     """`scene` is what is rasterised and traced: its instances are the objects that hits name.
     `object_names[i]` names TLAS instance i for reports; instances of one mesh share a name.
-    `opacity[m]` are the classes of the triangles of mesh m (`passes.opacity`)."""
+    `opacity[m]` are the classes of the triangles of mesh m (`passes.opacity`). `diagonal` of the
+    scene's box, as its file places it, in metres."""
 
     scene: Scene
     bvh: SceneBvh
@@ -70,6 +71,7 @@ class PreparedScene:
     group: str
     options: BuildOptions
     opacity: tuple[U8, ...]
+    diagonal: float
 
     @property
     def asks(self) -> bool:
@@ -167,6 +169,7 @@ def prepare(
     room = tlas_bytes(len(bvh_instances)) if moves(prepared) else 0
     names = [request.name for request in requests]
     bvh = assemble(blases, names, bvh_instances, options, tlas_room=room)
+    low, high = scene.bounds()
     return PreparedScene(
         prepared,
         bvh,
@@ -175,6 +178,7 @@ def prepare(
         group,
         options,
         tuple(opacity),
+        diagonal=float(np.linalg.norm(high - low)),
     )
 
 

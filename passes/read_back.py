@@ -16,7 +16,7 @@ from passes.frame_stats import FrameStats, RayStats
 from passes.frame_uniforms import FrameInputs
 from passes.node_histogram import percentiles
 from passes.queue import QUEUE_HEADER
-from passes.rays import RAY_TYPES, RayType
+from passes.rays import RayType
 
 TLAS_NAME = "(TLAS)"
 Numbers = Mapping[str, NDArray[Any]]
@@ -50,7 +50,7 @@ def collect_stats(
     rays: dict[str, RayStats] = {}
     objects: dict[tuple[str, str], dict[str, int]] = {}
     failed = int(numbers["primary_failed"][0])
-    for ray in RAY_TYPES:
+    for ray in data.rays:
         record = numbers[ray.queue][0]
         header = {field.name: int(record[field.name]) for field in QUEUE_HEADER.fields}
         failed |= header["failed"]

@@ -13,7 +13,7 @@ from engine.gpu.stage import Stage
 from passes.frame_data import FrameData
 from passes.node_histogram import BINS, groups
 from passes.queue import QUEUE_HEADER
-from passes.rays import RAY_TYPES, RayType
+from passes.rays import RayType
 from passes.twins.node_histogram import node_histogram
 
 
@@ -46,13 +46,13 @@ class StatisticsBuffers:
         self.data = data
         word = np.dtype(np.uint32)
         self.items = [_Item("primary_failed", word, 1)]
-        for ray in RAY_TYPES:
+        for ray in data.rays:
             self.items.append(_Item(ray.queue, QUEUE_HEADER.dtype, 1))
             if data.options.count:
                 self.items += counted_items(ray, data.instance_count)
         self.size = sum(item.size for item in self.items)
         self._packed: Any = None
-        self._histograms = [(ray, self._histogram(ray)) for ray in RAY_TYPES if data.options.count]
+        self._histograms = [(ray, self._histogram(ray)) for ray in data.rays if data.options.count]
 
     def _histogram(self, ray: RayType) -> Stage:
         return Stage(

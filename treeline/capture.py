@@ -33,14 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.blas_pool import BlasIdentity
-from bvh.gpu.trace_rays import HIT
 from bvh.header import VERSION as CONTAINER_VERSION
 from bvh.header import unpack_header
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.errors import LimitError, UserError
 from passes.frame_uniforms import pack_uniforms
 from passes.hybrid import HybridFrame, traversal
-from passes.rays import RAY_TYPES, SHADOW, RayType
+from passes.rays import RAY_TYPES, RayType
 from treeline.outputs import whole_file
 from treeline.version import commit, version
 
@@ -76,13 +75,13 @@ class Capture:
         return sum(part.nbytes for part in parts)
 
 
-def find_queues(names: Sequence[str]) -> tuple[RayType, ...]:
-    """Ray types by name, in the order of the frame; UserError for an unknown one."""
-    known = {ray.name: ray for ray in RAY_TYPES}
+def find_queues(names: Sequence[str], there: Sequence[RayType] = RAY_TYPES) -> tuple[RayType, ...]:
+    """Ray types by name, in the order of the frame; UserError for one that is not `there`."""
+    known = {ray.name: ray for ray in there}
     for name in names:
         if name not in known:
             raise UserError(f"no ray queue is named '{name}'; there are {', '.join(known)}")
-    return tuple(ray for ray in RAY_TYPES if ray.name in names)
+    return tuple(ray for ray in there if ray.name in names)
 
 
 def capture_frame(
@@ -112,13 +111,8 @@ def capture_frame(
         records = data.read_records(ray)
         dropped[ray.name] = max(0, len(records) - max_rays)
         records = records[:max_rays]
-        if ray is SHADOW:  # results lie by slot
-            slots = ray.slots_per_pixel * data.pixels
-            every = data.device.read(data.resources[ray.results], np.uint32, count=slots)
-            results = every[records["slot"]].reshape(-1, 1)
-        else:
-            hits = data.device.read(data.resources[ray.results], HIT.dtype, count=len(records))
-            results = hits.view(np.uint32).reshape(len(hits), hits.dtype.itemsize // 4)
+        found = np.ascontiguousarray(data.read_results(ray, records))
+        results = found.view(np.uint32).reshape(len(records), ray.result_bytes // 4)
         words = np.ascontiguousarray(records).view(np.uint32)
         words = words.reshape(len(records), records.dtype.itemsize // 4)
         taken.append(QueueCapture(ray, words, results))

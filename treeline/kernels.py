@@ -21,6 +21,7 @@ from engine.scene.scene import Instance, Parts, Scene
 from passes.gpu_scene import GpuScene
 from passes.hybrid import GBUFFERS, FrameOptions, hybrid_passes
 from passes.prepare import PreparedScene, prepare
+from passes.rays import with_every_ray
 from treeline.triangle import traversal_pass
 
 Result = tuple[str, str | None]  # kernel, what is wrong with it
@@ -61,7 +62,7 @@ def _frame_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
     seen: set[str] = set()
     for gbuffer in GBUFFERS:
         for count in (False, True):
-            options = FrameOptions(8, 8, gbuffer=gbuffer, count=count)
+            options = with_every_ray(FrameOptions(8, 8, gbuffer=gbuffer, count=count))
             try:
                 names = [p.name for p in hybrid_passes(device, scene, options)]
             except ShaderError as error:

@@ -15,7 +15,7 @@ from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
 from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.queue import GROUP_SIZE, QUEUE_HEADER
-from passes.rays import SHADOW, RayType
+from passes.rays import RayType
 from passes.twins.traverse_queue import alpha_test
 from treeline.capture import Capture, QueueCapture
 
@@ -95,10 +95,15 @@ def _resources(device: Device, capture: Capture, queue: QueueCapture) -> dict[st
 
 
 def result_count(queue: QueueCapture) -> int:
-    """Results that the kernel's buffer has room for: by slot for shadow rays, else by ray."""
-    if queue.ray is not SHADOW or not len(queue.records):
+    """Results that the kernel's buffer has room for: by slot or by ray, as the type keeps them."""
+    if not queue.ray.results_by_slot or not len(queue.records):
         return len(queue.records)
-    return int(queue.records.view(SHADOW.record.dtype)["slot"].max()) + 1
+    return int(_slots(queue).max()) + 1
+
+
+def _slots(queue: QueueCapture) -> U32:
+    """[n] of each ray."""
+    return np.asarray(queue.records.view(queue.ray.record.dtype)[queue.ray.slot_field][:, 0])
 
 
 def replay_queue(device: Device, capture: Capture, queue: QueueCapture) -> QueueReplay:
@@ -120,8 +125,8 @@ def replay_queue(device: Device, capture: Capture, queue: QueueCapture) -> Queue
     every = device.read(resources["results"], np.uint32)
     every = every[: result_count(queue) * queue.ray.result_bytes // 4]
     results = every.reshape(-1, queue.ray.result_bytes // 4)
-    if queue.ray is SHADOW:
-        results = results[queue.records.view(SHADOW.record.dtype)["slot"][:, 0]]
+    if queue.ray.results_by_slot:
+        results = results[_slots(queue)]
     header = device.read(resources["queue"], QUEUE_HEADER.dtype, count=1)[0]
     different = np.flatnonzero((results != queue.results).any(axis=1))
     first = None

@@ -28,6 +28,7 @@ class Setting:
     seed: int
     traversal: str = "fast"  # one of bvh.gpu.trace_rays.TRAVERSALS
     any_hit: str = "test"  # one of passes.frame_options.ANY_HITS
+    occlusion: dict[str, Any] = field(default_factory=dict)  # its radius, if there is any
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -41,6 +42,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
     return (
         context
         | plain(setting.built)
+        | plain(setting.occlusion)
         | plain(setting.pose)
         | plain(
             {

@@ -5,7 +5,11 @@ reports, heat maps and tests loop over that tuple.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from bvh.gpu.trace_rays import HIT
 from engine.gpu.structs import Struct
 
 
@@ -18,22 +22,35 @@ class RayType:
     A pixel owns `slots_per_pixel` consecutive slots, pixel * slots_per_pixel and on: the most rays
     that it sends, so also the queue's capacity a pixel. `starts_at` says for each of them where its
     ray starts: at what the "primary" ray sees, or at the hit of another ray type of that name.
-    Results lie by queue index, with `results_by_slot` by slot; those of closest-hit types are HIT
-    records, of any-hit types one word, 1 where nothing was in the way."""
+    The record's `slot_field` says which slot a ray has. Results lie by queue index, with
+    `results_by_slot` by slot; those of closest-hit types are HIT records, of any-hit types one
+    word, 1 where nothing was in the way.
+
+    `option` is the flag of FrameOptions without which a frame has no such rays, nor passes and
+    buffers for them; None: every frame has them."""
 
     name: str
     record: Struct
-    result_bytes: int
     any_hit: bool
     record_shader: str
     generator_shader: str
     light_shader: str
     starts_at: tuple[str, ...]
+    slot_field: str = "slot"
     results_by_slot: bool = False
+    option: str | None = None
 
     @property
     def slots_per_pixel(self) -> int:
         return len(self.starts_at)
+
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.uint32) if self.any_hit else HIT.dtype
+
+    @property
+    def result_bytes(self) -> int:
+        return self.result_dtype.itemsize
 
     @property
     def queue(self) -> str:

@@ -14,12 +14,12 @@ REFLECTION_RECORD = Struct(
 REFLECTION = RayType(
     name="reflection",
     record=REFLECTION_RECORD,
-    result_bytes=24,
     any_hit=False,
     record_shader="passes/shaders/rays/reflection.wgsl",
     generator_shader="passes/shaders/reflection.wgsl",
     light_shader="passes/shaders/display_reflection.wgsl",
     starts_at=("primary",),
+    slot_field="pixel",
 )
 
 

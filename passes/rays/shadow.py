@@ -17,7 +17,6 @@ SHADOW_RECORD = Struct(
 SHADOW = RayType(
     name="shadow",
     record=SHADOW_RECORD,
-    result_bytes=4,
     any_hit=True,
     record_shader="passes/shaders/rays/shadow.wgsl",
     generator_shader="passes/shaders/shadow.wgsl",

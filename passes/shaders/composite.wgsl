@@ -1,5 +1,5 @@
-// Puts the frame together: emission, ambient light, the area light where its shadow ray arrived,
-// and what reflections brought. Adds the sample to the running mean and writes the tone-mapped
+// Puts the frame together: emission, ambient light (with occlusion rays: where its ray was free),
+// the area light where its shadow ray arrived, and what reflections brought. Adds the sample to the running mean and writes the tone-mapped
 // picture (sRGB bytes).
 #import passes.frame_uniforms
 #import engine.scene.records
@@ -16,8 +16,11 @@
 @group(0) @binding(4) var<storage, read> direct: array<vec2u>;
 @group(0) @binding(5) var<storage, read> reflected: array<vec4u>;
 @group(0) @binding(6) var<storage, read> shadow_results: array<u32>;
-@group(0) @binding(7) var<storage, read_write> accumulated: array<vec4f>;
-@group(0) @binding(8) var<storage, read_write> picture: array<u32>;
+@group(0) @binding(7) var<storage, read> occlusion_results: array<u32>;
+@group(0) @binding(8) var<storage, read_write> accumulated: array<vec4f>;
+@group(0) @binding(9) var<storage, read_write> picture: array<u32>;
+
+override OCCLUDED: bool = false;
 
 const MATERIAL_VEC4S: u32 = 4u;
 
@@ -35,8 +38,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let f0 = reflectance_at_normal(s.base_color, s.metalness);
         let n_v = max(dot(s.shading_normal, view), 1.0e-4);
         let specular = specular_albedo(f0, s.roughness, n_v);
-        radiance = emissive
-            + diffuse_albedo(s.base_color, s.metalness, specular) * ambient_radiance(s.shading_normal);
+        var ambient = ambient_radiance(s.shading_normal);
+        if (OCCLUDED) { ambient *= f32(occlusion_results[index]); }
+        radiance = emissive + diffuse_albedo(s.base_color, s.metalness, specular) * ambient;
         radiance += unpack_radiance(direct[index]) * f32(shadow_results[2u * index]);
         if (s.roughness <= frame.roughness_cutoff) {
             let r = reflected[index];

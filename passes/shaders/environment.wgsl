@@ -8,7 +8,7 @@ fn environment(direction: vec3f) -> vec3f {
 }
 
 // Cosine-weighted mean radiance over the hemisphere around `normal`, approximated by the blend
-// that the normal sees: the frame has no occlusion rays for ambient light.
+// that the normal sees: nothing is in its way here (occlusion rays are the composite's).
 fn ambient_radiance(normal: vec3f) -> vec3f {
     let up = 0.5 * (normal.y + 1.0);
     let sky = 0.5 * (frame.environment_zenith.xyz + frame.environment_horizon.xyz);

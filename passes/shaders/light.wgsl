@@ -2,11 +2,6 @@
 // Needs `frame`.
 #import "passes/shaders/brdf.wgsl"
 
-// Dimensions of `random`.
-const REFLECTION_DIMENSION: u32 = 0u;
-const PRIMARY_LIGHT_DIMENSION: u32 = 2u;
-const REFLECTED_LIGHT_DIMENSION: u32 = 4u;
-
 // Shadow rays end this part of the way short of the light, so that a lamp's frame behind the
 // sampled point does not count.
 const SHADOW_T_MAX: f32 = 0.9995;

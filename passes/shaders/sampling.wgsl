@@ -14,6 +14,12 @@ fn random(pixel: u32, frame_index: u32, seed: u32, dimension: u32) -> f32 {
     return f32(key >> 8u) * 5.9604645e-8; // 2^-24
 }
 
+// Dimensions, two a sample.
+const REFLECTION_DIMENSION: u32 = 0u;
+const PRIMARY_LIGHT_DIMENSION: u32 = 2u;
+const REFLECTED_LIGHT_DIMENSION: u32 = 4u;
+const OCCLUSION_DIMENSION: u32 = 6u;
+
 const PI: f32 = 3.14159265;
 
 struct Basis {
@@ -29,6 +35,17 @@ fn basis(n: vec3f) -> Basis {
     let b = n.x * n.y * a;
     return Basis(vec3f(1.0 + s * n.x * n.x * a, s * b, -s * n.x),
                  vec3f(b, s + n.y * n.y * a, -n.y));
+}
+
+// Above the geometric horizon, of a unit direction that 2 x 16 bits will hold and that is to stay
+// above: more than their rounding.
+const LEAST_HEIGHT: f32 = 1.0e-4;
+
+// Directions about +z, as many as their cosine.
+fn sample_cosine(r1: f32, r2: f32) -> vec3f {
+    let radius = sqrt(r1);
+    let phi = 2.0 * PI * r2;
+    return vec3f(radius * cos(phi), radius * sin(phi), sqrt(1.0 - r1));
 }
 
 // Half vector of the visible GGX normals, in the frame where the normal is +z; `view` points away

@@ -31,8 +31,11 @@ def composite(
     direct: U32,
     reflected: U32,
     shadow_results: U32,
+    occlusion_results: U32,
     accumulated: F32,
     picture: U32,
+    *,
+    occluded: bool = False,
 ) -> None:
     """Adds to `accumulated` [pixels, 4], writes `picture` [pixels]."""
     pixels = tile_pixels(frame)
@@ -49,7 +52,10 @@ def composite(
     n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
     specular = specular_albedo(f0, s.roughness, n_v)
     diffuse = diffuse_albedo(s.base_color, s.metalness, specular)
-    lit = emissive + diffuse * ambient_radiance(frame, normal)
+    ambient = ambient_radiance(frame, normal)
+    if occluded:
+        ambient = ambient * occlusion_results[here.index].astype(np.float32)[:, None]
+    lit = emissive + diffuse * ambient
     arrived = shadow_results.reshape(-1, 2)[here.index].astype(np.float32)
     lit = lit + unpack_radiance(direct[here.index]) * arrived[:, :1]
     r = reflected[here.index]

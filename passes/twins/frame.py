@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from bvh.counters import buffer_words
-from bvh.gpu.trace_rays import HIT
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.prepare import PreparedScene
-from passes.rays import RAY_TYPES, REFLECTION, SHADOW, RayType
+from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.arguments import arguments
 from passes.twins.composite import composite
 from passes.twins.gbuffer_rays import gbuffer_rays
+from passes.twins.occlusion import occlusion
 from passes.twins.queue_push import empty_queue
 from passes.twins.reflection import reflection
 from passes.twins.resolve import resolve
@@ -70,6 +70,11 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
         twin = partial(twin, ray=ray, sort=sort, **settings)
         return CpuPass(f"traverse/{ray.name}/0", twin, bind)
 
+    occlusion_passes = [
+        CpuPass("rays/occlusion", occlusion, {"push_queue": OCCLUSION.queue}),
+        arguments_pass(OCCLUSION),
+        traverse_pass(OCCLUSION),
+    ]
     primary: dict[str, Any] = {"mask": options.mask(PRIMARY), "flags": options.ray_flags}
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
     return [
@@ -84,7 +89,12 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
         ),
         arguments_pass(SHADOW),
         traverse_pass(SHADOW),
-        CpuPass("composite", composite),
+        *(occlusion_passes if options.occlusion else ()),
+        CpuPass(
+            "composite",
+            partial(composite, occluded=options.occlusion),
+            {"occlusion_results": (OCCLUSION if options.occlusion else SHADOW).results},
+        ),
     ]
 
 
@@ -114,12 +124,11 @@ def make_resources(
         "accumulated": np.zeros((pixels, 4), np.float32),
         "picture": np.zeros(pixels, np.uint32),
         "primary_failed": np.zeros(1, np.uint32),
-        "reflection_results": np.zeros(pixels, HIT.dtype),
-        "shadow_results": np.zeros(SHADOW.slots_per_pixel * pixels, np.uint32),
     }
     words = buffer_words(max(1, len(prepared.bvh.instances)))
-    for ray in RAY_TYPES:
+    for ray in frame_rays(options):
         slots = pixels * ray.slots_per_pixel
+        resources[ray.results] = np.zeros(slots, ray.result_dtype)
         capacity = max(1, int(slots * options.queue_fraction))
         resources[ray.queue] = empty_queue(ray.record, capacity)
         resources[f"{ray.name}_arguments"] = np.zeros(3, np.uint32)
@@ -140,7 +149,7 @@ def run_cpu(
     `until/` (first of those; None: after the last). ValueError for a name that no pass has.
     `arrays` are the scene's where it has moved (`passes.gpu_scene.GpuScene.read_arrays`): there is
     no pose here."""
-    inputs = inputs or frame_inputs(prepared.scene, options)
+    inputs = inputs or frame_inputs(prepared, options)
     resources = make_resources(prepared, options, inputs, arrays)
     for item in cpu_passes(options):
         item.run(resources)

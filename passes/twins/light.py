@@ -18,9 +18,6 @@ from passes.twins.wgsl_functions import (
     vector,
 )
 
-REFLECTION_DIMENSION = 0
-PRIMARY_LIGHT_DIMENSION = 2
-REFLECTED_LIGHT_DIMENSION = 4
 SHADOW_T_MAX = np.float32(0.9995)
 
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from bvh.counters import buffer_words
-from bvh.gpu.trace_rays import HIT
 from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
 from passes.queue import QUEUE_HEADER
-from passes.rays import RAY_TYPES
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.queue_push import RayQueue
 
@@ -45,9 +43,9 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         found[name] = read(bound[name], kind, count=width * pixels).reshape(pixels, width)
     found["picture"] = read(bound["picture"], np.uint32, count=pixels)
     found["primary_failed"] = read(bound["primary_failed"], np.uint32, count=1)
-    found["reflection_results"] = read(bound["reflection_results"], HIT.dtype, count=pixels)
-    found["shadow_results"] = read(bound["shadow_results"], np.uint32, count=2 * pixels)
-    for ray in RAY_TYPES:
+    for ray in data.rays:
+        slots = pixels * ray.slots_per_pixel
+        found[ray.results] = read(bound[ray.results], ray.result_dtype, count=slots)
         header = read(bound[ray.queue], QUEUE_HEADER.dtype, count=1).reshape(())
         capacity = data.capacities[ray.name]
         records = read(bound[ray.queue], ray.record.dtype, offset=QUEUE_HEADER.size, count=capacity)
@@ -56,6 +54,5 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         if data.options.count:
             words = buffer_words(data.instance_count)
             found[f"{ray.name}_counters"] = read(bound[f"{ray.name}_counters"], count=words)
-            slots = pixels * ray.slots_per_pixel
             found[ray.slot_counts] = read(bound[ray.slot_counts], count=len(SLOT_COUNTS) * slots)
     return found

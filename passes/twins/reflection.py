@@ -8,9 +8,8 @@ from passes.rays.reflection import REFLECTION_RECORD
 from passes.twins.brdf import MIRROR_ROUGHNESS
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
-from passes.twins.light import REFLECTION_DIMENSION
 from passes.twins.queue_push import RayQueue
-from passes.twins.sampling import basis, random, sample_visible_normal
+from passes.twins.sampling import REFLECTION_DIMENSION, basis, random, sample_visible_normal
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.wgsl_functions import (
     U32,

@@ -7,6 +7,11 @@ import numpy as np
 from passes.twins.wgsl_functions import F32, U32, cross, inverse_sqrt, normalize, vector
 
 PI = np.float32(3.14159265)
+LEAST_HEIGHT = np.float32(1.0e-4)
+REFLECTION_DIMENSION = 0
+PRIMARY_LIGHT_DIMENSION = 2
+REFLECTED_LIGHT_DIMENSION = 4
+OCCLUSION_DIMENSION = 6
 
 
 def pcg(value: U32) -> U32:
@@ -35,6 +40,13 @@ def basis(n: F32) -> Basis:
     a = np.float32(-1.0) / (s + z)
     b = x * y * a
     return Basis(vector(1.0 + s * x * x * a, s * b, -s * x), vector(b, s + y * y * a, -y))
+
+
+def sample_cosine(r1: F32, r2: F32) -> F32:
+    """[n, 3] directions about +z for r1 and r2 [n]."""
+    radius = np.sqrt(r1)
+    phi = np.float32(2.0) * PI * r2
+    return vector(radius * np.cos(phi), radius * np.sin(phi), np.sqrt(np.float32(1.0) - r1))
 
 
 def sample_visible_normal(view: F32, alpha: F32, r1: F32, r2: F32) -> F32:

@@ -16,9 +16,10 @@ from passes.twins.brdf import (
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
-from passes.twins.light import REFLECTED_LIGHT_DIMENSION, is_black, light_from, sample_light
+from passes.twins.light import is_black, light_from, sample_light
 from passes.twins.material import material_at
 from passes.twins.queue_push import RayQueue
+from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
 from passes.twins.surface import face_viewer, ray_origin, surface_point
 from passes.twins.wgsl_functions import (
     F32,

@@ -7,8 +7,9 @@ import numpy as np
 from passes.rays.shadow import SHADOW_RECORD
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
-from passes.twins.light import PRIMARY_LIGHT_DIMENSION, is_black, light_from, sample_light
+from passes.twins.light import is_black, light_from, sample_light
 from passes.twins.queue_push import RayQueue
+from passes.twins.sampling import PRIMARY_LIGHT_DIMENSION
 from passes.twins.shade import pack_radiance
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.wgsl_functions import U32, normalize, to_float

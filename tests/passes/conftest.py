@@ -24,7 +24,10 @@ from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.hybrid import HybridFrame
 from passes.prepare import PreparedScene, prepare
-from passes.rays import REFLECTION, SHADOW
+from passes.rays import RAY_TYPES, REFLECTION, SHADOW
+
+# Fields of FrameOptions with which a frame sends the rays of every type.
+EVERY_RAY = {ray.option: True for ray in RAY_TYPES if ray.option}
 
 BLACK = (0.0, 0.0, 0.0)
 WHITE = (1.0, 1.0, 1.0)
@@ -210,11 +213,9 @@ class Drawn:
     @property
     def reflections(self) -> tuple[Any, Any]:
         """Reflection rays and their hits, by pixel."""
-        from bvh.gpu.trace_rays import HIT
-
         data = self.frame.data
         rays = data.read_records(REFLECTION)
-        hits = data.device.read(data.resources[REFLECTION.results], HIT.dtype, count=len(rays))
+        hits = data.read_results(REFLECTION, rays)
         order = np.argsort(rays["pixel"])
         return rays[order], hits[order]
 
@@ -271,6 +272,7 @@ def kit() -> SimpleNamespace:
         lamp=lamp,
         grey=grey,
         mirror=mirror,
+        every_ray=EVERY_RAY,
     )
 
 

@@ -22,9 +22,10 @@ WORK_TOLERANCE = 0.02
 
 
 @pytest.fixture(scope="module", params=["raster", "rays"])
-def pair(request: pytest.FixtureRequest, draw: Any, room: Any) -> tuple[Any, Any]:
+def pair(request: pytest.FixtureRequest, draw: Any, room: Any, kit: Any) -> tuple[Any, Any]:
     """The same frame timed and counted."""
-    return tuple(draw(room, *SIZE, gbuffer=request.param, count=c, seed=5) for c in (False, True))
+    settings = dict(gbuffer=request.param, seed=5, **kit.every_ray)
+    return tuple(draw(room, *SIZE, count=count, **settings) for count in (False, True))
 
 
 def test_timed_and_counted_frames_have_the_same_hits(pair: Any) -> None:

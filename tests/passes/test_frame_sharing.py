@@ -76,7 +76,7 @@ def test_switching_options_keeps_the_number_of_live_pipelines(
 def test_another_camera_comes_with_the_inputs(device: Any, room: Any, scene: GpuScene) -> None:
     options = FrameOptions(32, 24)
     frame = HybridFrame(device, room, options, scene)
-    assert frame.inputs == frame_inputs(room.scene, options)
+    assert frame.inputs == frame_inputs(room, options)
     frame.run()
     before = frame.image()
     camera = look_at(np.array([3.0, 2.5, 5.0]), np.array([0.0, 0.5, 0.0]), np.radians(50.0))

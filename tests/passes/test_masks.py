@@ -43,8 +43,9 @@ def test_mask_zero_gives_only_misses(
 ) -> None:
     """Also where the scene is one instance, whose kernel skips the TLAS."""
     scene = kit.room()
-    seen = draw(scene, SIZE, SIZE, group=group, count=True).stats
-    drawn = draw(scene, SIZE, SIZE, group=group, count=True, masks=options(**{ray.name: 0}))
+    settings = dict(group=group, count=True, **kit.every_ray)
+    seen = draw(scene, SIZE, SIZE, **settings).stats
+    drawn = draw(scene, SIZE, SIZE, **settings, masks=options(**{ray.name: 0}))
     blind: RayStats = drawn.stats.rays[ray.name]
     assert seen.rays[ray.name].hits and blind.rays
     assert (blind.hits, blind.misses) == (0, blind.rays)

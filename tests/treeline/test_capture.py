@@ -16,7 +16,7 @@ from bvh.rays import MISS_ID
 from engine.gpu.errors import LimitError, UserError
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.prepare import prepare
-from passes.rays import RAY_TYPES, REFLECTION
+from passes.rays import RAY_TYPES, REFLECTION, with_every_ray
 from treeline.capture import Capture, QueueCapture, capture_frame, find_queues, load, save
 from treeline.replay import kernel_of, replay_queue, replay_ray
 from treeline.scenes import load as load_scene
@@ -29,7 +29,7 @@ OneLine = Callable[[Any, int], str]
 def frame(device: Any) -> HybridFrame:
     """The hall, which has alpha-tested leaves and hundreds of instances."""
     prepared = prepare(load_scene(), BuildOptions(reinsertion=0))
-    frame = HybridFrame(device, prepared, FrameOptions(64, 36, seed=3))
+    frame = HybridFrame(device, prepared, with_every_ray(FrameOptions(64, 36, seed=3)))
     stats = frame.run(5)
     assert stats.valid
     return frame
@@ -142,7 +142,8 @@ def rewritten(path: Path, file: Path, change: Callable[[dict[str, Any]], None]) 
 
 def test_uniforms_that_end_before_newer_fields_replay(device: Any, taken: Capture) -> None:
     older = replace(taken, buffers={**taken.buffers, "frame": taken.buffers["frame"][:-4]})
-    for queue in older.queues:
+    # Rays of a type that reads the newest ones were not there either.
+    for queue in (queue for queue in older.queues if queue.ray.option is None):
         assert len(replay_queue(device, older, queue).different) == 0
 
 

@@ -12,7 +12,6 @@ from bvh.build import BuildOptions
 from engine.scene.load import load_scene
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.prepare import prepare
-from passes.rays import RAY_TYPES
 from treeline.capture import capture_frame, load, save
 from treeline.replay import replay_queue
 
@@ -94,7 +93,7 @@ def test_a_capture_holds_the_structure_that_was_traced(
     for update in ("refit", "rebuild"):
         frame = HybridFrame(device, prepared, FrameOptions(64, 36, update=update))
         assert frame.run(0, inputs=replace(frame.inputs, clip="Run", time=0.4)).valid
-        taken = capture_frame(frame, RAY_TYPES, scene_name="fox", scene_sha256="00")
+        taken = capture_frame(frame, frame.data.rays, scene_name="fox", scene_sha256="00")
         save(tmp_path / "fox.npz", taken)
         loaded = load(tmp_path / "fox.npz")
         assert loaded.identity["pose"] == {"clip": "Run", "time": 0.4}

@@ -7,6 +7,7 @@ import typer
 
 from engine.gpu.errors import CheckFailed
 from treeline.cli.console import emit_json, steps
+from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import Common, parse_size, with_common
 
 
@@ -23,23 +24,32 @@ def capture(
     gbuffer: Annotated[
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster",
+    occlusion: OcclusionOption = False,
+    occlusion_radius: OcclusionRadiusOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     frame_index: Annotated[int, typer.Option(min=0, help="Which frame's samples.")] = 0,
 ) -> None:
     """Capture one frame: guest buffers, rays of chosen queues and their results."""
-    from passes.hybrid import RAY_TYPES, FrameOptions, HybridFrame
+    from passes.hybrid import FrameOptions, HybridFrame
+    from passes.rays import frame_rays
     from treeline import structures
     from treeline.capture import capture_frame, find_queues, save
 
     width, height = parse_size(size)
-    chosen = find_queues(queue or [ray.name for ray in RAY_TYPES])
+    options = FrameOptions(
+        width,
+        height,
+        seed=seed,
+        gbuffer=gbuffer,
+        **occlusion_fields(occlusion, occlusion_radius),
+    )
+    chosen = find_queues(queue, frame_rays(options)) if queue else frame_rays(options)
     with steps(common.quiet) as progress:
         device = common.open_device()
         progress.begin("loading the scene")
         scene = common.load_scene()
         prepared = structures.build_for(common, scene, progress, device=device).prepared
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
-        options = FrameOptions(width, height, seed=seed, gbuffer=gbuffer)
         frame = HybridFrame(device, prepared, options)
         stats = frame.run(frame_index)
         if stats.dropped:

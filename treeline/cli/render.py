@@ -9,6 +9,7 @@ import typer
 from engine.gpu.errors import UserError
 from passes.slot_counts import SLOT_COUNTS
 from treeline.cli.console import emit_json, note, steps
+from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
     Common,
     ForceOpaqueOption,
@@ -40,6 +41,8 @@ def render(
     traversal: TraversalOption = "fast",
     force_opaque: ForceOpaqueOption = False,
     force_reject: ForceRejectOption = False,
+    occlusion: OcclusionOption = False,
+    occlusion_radius: OcclusionRadiusOption = None,
     time: TimeOption = None,
     clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
@@ -50,13 +53,24 @@ def render(
     ] = None,
 ) -> None:
     """Render one picture."""
-    from passes.hybrid import RAY_TYPES, FrameOptions, HybridFrame
+    from passes.hybrid import FrameOptions, HybridFrame
+    from passes.rays import frame_rays
     from treeline import structures
     from treeline.pictures import save_png, view_aov
 
     width, height = parse_size(size)
     any_hit = choose_any_hit(force_opaque, force_reject)
-    ray_types = [t.name for t in RAY_TYPES]
+    options = FrameOptions(
+        width,
+        height,
+        seed=seed,
+        gbuffer=gbuffer,
+        count=aov is not None and "/" in aov,
+        traversal=traversal,
+        any_hit=any_hit,
+        **occlusion_fields(occlusion, occlusion_radius),
+    )
+    ray_types = [ray.name for ray in frame_rays(options)]
     known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]
     if aov is not None and aov not in known:
         raise UserError(f"no output is named '{aov}'; there are {', '.join(known)}")
@@ -69,16 +83,6 @@ def render(
         pose = choose_pose(scene, time, clip)
         prepared = structures.build_for(common, scene, progress, device=device).prepared
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
-        counted = aov is not None and "/" in aov
-        options = FrameOptions(
-            width,
-            height,
-            seed=seed,
-            gbuffer=gbuffer,
-            count=counted,
-            traversal=traversal,
-            any_hit=any_hit,
-        )
         frame = HybridFrame(device, prepared, options)
         if pose is not None:
             frame.inputs = replace(frame.inputs, **pose.fields())

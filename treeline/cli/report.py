@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from treeline.cli.console import emit_json, note, print_table, steps
+from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
     Common,
     ForceOpaqueOption,
@@ -47,11 +48,14 @@ def report(
     traversal: TraversalOption = "fast",
     force_opaque: ForceOpaqueOption = False,
     force_reject: ForceRejectOption = False,
+    occlusion: OcclusionOption = False,
+    occlusion_radius: OcclusionRadiusOption = None,
     time: TimeOption = None,
     clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
 ) -> None:
     """Measure a frame and report what each ray type cost."""
+    from passes.frame_uniforms import frame_inputs
     from passes.gpu_scene import GpuScene
     from passes.hybrid import FrameOptions, HybridFrame
     from treeline import structures
@@ -66,6 +70,7 @@ def report(
     if size is not None:
         parse_size(size)
     any_hit = choose_any_hit(force_opaque, force_reject)
+    occluded = occlusion_fields(occlusion, occlusion_radius)
     with whole_folder(out) as folder, steps(common.quiet) as progress:
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
@@ -93,6 +98,7 @@ def report(
                 count=count,
                 traversal=traversal,
                 any_hit=any_hit,
+                **occluded,
             )
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
@@ -110,6 +116,10 @@ def report(
             0.0 if device.info.is_cpu else GPU_WARMUP_MS,
             PICTURE_SAMPLES,
         )
+        used = {}
+        if occlusion:
+            inputs = frame_inputs(prepared, FrameOptions(width, height, **occluded))
+            used = {"occlusion_radius": inputs.occlusion_radius}
         setting = Setting(
             scene=scene,
             scene_path=common.scene_name,
@@ -120,6 +130,7 @@ def report(
             seed=seed,
             traversal=traversal,
             any_hit=any_hit,
+            occlusion=used,
             built=structure.context(),
             pose=pose.fields() if pose else {},
         )

@@ -7,6 +7,7 @@ import typer
 
 from engine.gpu.errors import UserError
 from treeline.cli.console import note, steps
+from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
     Common,
     ForceOpaqueOption,
@@ -65,6 +66,8 @@ def view(
     traversal: TraversalOption = "fast",
     force_opaque: ForceOpaqueOption = False,
     force_reject: ForceRejectOption = False,
+    occlusion: OcclusionOption = False,
+    occlusion_radius: OcclusionRadiusOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
@@ -79,6 +82,7 @@ def view(
         raise UserError("--offscreen, --screenshot and --stats need --frames")
     if screenshot is not None and screenshot.suffix.lower() != ".png":
         raise UserError(f"a picture is written as .png, not {screenshot.name}")
+    occluded = occlusion_fields(occlusion, occlusion_radius)
     with steps(common.quiet) as progress:
         device = common.open_device()
         window_size = size or (CPU_WINDOW_SIZE if device.info.is_cpu else WINDOW_SIZE)
@@ -106,6 +110,7 @@ def view(
             traversal=traversal,
             any_hit=any_hit,
             seed=seed,
+            occlusion=occluded,
             out=out,
         )
         run(common, device, scene, start, progress)

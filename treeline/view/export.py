@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.gpu.errors import UserError
-from passes.rays import RAY_TYPES
 from treeline.capture import capture_frame, save
 from treeline.outputs import whole_file
 from treeline.pictures import save_png
@@ -53,7 +52,7 @@ def write_capture(path: Path, session: "ViewSession") -> Path:
         raise UserError("there is no valid frame to capture")
     taken = capture_frame(
         frame,
-        RAY_TYPES,
+        frame.data.rays,
         scene_name=session.scene_name,
         scene_sha256=session.scene.sha256,
     )

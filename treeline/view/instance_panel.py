@@ -192,15 +192,16 @@ def refits_since_build(session: "ViewSession", tree: StructureTree) -> list[int]
 
 def spent(names: Sequence[str], counted: "FrameStats | None") -> list[list[int | None]]:
     """What each ray type spent in the objects of these names, in the order of `_spent_columns`;
-    None before a frame was counted."""
-    if counted is None:
-        return [[None] * len(names) for _ in RAY_TYPES for _ in SPENT]
-    found = counted.objects
-    return [
-        [found.get((name, ray.name), {}).get(key, 0) for name in names]
-        for ray in RAY_TYPES
-        for key, _ in SPENT
-    ]
+    None before a frame was counted, and for types that it does not trace."""
+    columns: list[list[int | None]] = []
+    for ray in RAY_TYPES:
+        for key, _ in SPENT:
+            if counted is None or ray.name not in counted.rays:
+                columns.append([None] * len(names))
+                continue
+            found = [counted.objects.get((name, ray.name), {}) for name in names]
+            columns.append([item.get(key, 0) for item in found])
+    return columns
 
 
 def shares(names: Sequence[str], counted: "FrameStats | None") -> list[list[float | None]]:

@@ -113,7 +113,7 @@ class PixelRay:
     def result(self) -> str:
         """What came of it, in a few words."""
         if self.any_hit:
-            return "occluded" if self.hit else "lit"
+            return "occluded" if self.hit else "free"
         if not self.hit:
             return "miss"
         return f"hit at t = {self.t:.6g}, object {self.object}, primitive {self.primitive}"

@@ -322,4 +322,4 @@ class ViewSession:
     def _inputs(self, scene: GpuScene, settings: ViewSettings) -> FrameInputs:
         """What changes from frame to frame: the view, and the settings that no frame is made anew
         for."""
-        return self.point.put_into(frame_inputs(scene.prepared.scene, settings.frame))
+        return self.point.put_into(frame_inputs(scene.prepared, settings.frame))

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,7 @@ class StartOptions:
     traversal: str = "fast"
     any_hit: str = "test"
     seed: int = 0
+    occlusion: dict[str, Any] = field(default_factory=dict)  # FrameOptions' fields of it
     out: Path = Path(".")
 
 
@@ -66,6 +67,7 @@ def run(
         traversal=start.traversal,
         any_hit=start.any_hit,
         count=start.counters,
+        **start.occlusion,
     )
     check_output(options, start.show)
     check_panel(start.panel)

@@ -26,6 +26,7 @@ from engine.scene.scene import Instance, Scene
 from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
 from passes.prepare import prepare
+from passes.rays import RAY_TYPES, RayType, with_every_ray
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.frame import cpu_passes
 from passes.twins.queue_push import RayQueue
@@ -34,10 +35,12 @@ from passes.twins.read_back import read_resources
 SKY = Environment(zenith=(0.2, 0.4, 0.9), horizon=(0.8, 0.8, 0.7), ground=(0.3, 0.2, 0.1))
 
 # Filled with rubbish before a walk, so that what a pass does not write shows.
-WRITTEN = (
-    "direct reflected accumulated picture reflection_results shadow_results "
-    "reflection_arguments shadow_arguments reflection_queue shadow_queue"
-).split()
+WRITTEN = ("direct", "reflected", "accumulated", "picture")
+
+
+def written(rays: tuple[RayType, ...]) -> list[str]:
+    own = [(ray.results, f"{ray.name}_arguments", ray.queue) for ray in rays]
+    return [*WRITTEN, *(name for names in own for name in names)]
 
 
 def turned(angle: float, scale: Any, offset: Any) -> Any:
@@ -138,12 +141,14 @@ class Step:
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-5
 ORIGIN_ULPS = 2  # of the largest coordinate
+PACKED_FIELDS = ("cone", "direction")  # two 16-bit numbers in a word
 PACKED_APART = 0.01  # part of packed numbers that may be one step apart
 # Of node and test counts: the oracle sorts all four children, the kernel finds the nearest; in
 # any-hit traversal they visit unsorted children in different orders.
-COUNTS_APART = {"reflection": 0.02, "shadow": 0.15}
+COUNTS_APART = {ray.name: 0.15 if ray.any_hit else 0.02 for ray in RAY_TYPES}
 STACK_APART = 3
-QUEUE_KEYS = {"reflection_queue": "pixel", "shadow_queue": "slot"}
+QUEUE_KEYS = {ray.queue: ray.slot_field for ray in RAY_TYPES}
+CLOSEST_HITS = {ray.results: ray.queue for ray in RAY_TYPES if not ray.any_hit}
 
 
 def close(a: Any, b: Any) -> bool:
@@ -179,9 +184,9 @@ def find_differences(step: Any) -> list[str]:
             found += [] if packed_close(gpu, cpu, 16) else [name]
         elif name == "picture":
             found += [] if packed_close(gpu, cpu, 8) else [name]
-        elif name == "reflection_results":
+        elif name in CLOSEST_HITS:
             # Rubbish lies behind the queue's end.
-            gpu, cpu = (v[: step.gpu["reflection_queue"].count] for v in (gpu, cpu))
+            gpu, cpu = (v[: step.gpu[CLOSEST_HITS[name]].count] for v in (gpu, cpu))
             same = all((gpu[k] == cpu[k]).all() for k in ("object", "primitive", "instance"))
             same = same and all(close(gpu[k], cpu[k]) for k in ("t", "u", "v"))
             found += [] if same else [name]
@@ -204,7 +209,7 @@ def queue_differences(name: str, gpu: RayQueue, cpu: RayQueue) -> list[str]:
     x, y = (q.records[: q.count][np.argsort(q.records[key][: q.count])] for q in (gpu, cpu))
     bad = []
     for field in x.dtype.names:
-        if field == "cone":
+        if field in PACKED_FIELDS and x[field].dtype == np.uint32:
             same = packed_close(x[field], y[field], 16)
         elif field == "origin":
             # Tighter than the offset from the surface, which is some ULPs long.
@@ -248,7 +253,8 @@ def walk_frame(
     frame.inputs = replace(frame.inputs, frame_index=frame_index, sample_count=sample_count)
     frame.data.write_inputs(frame.inputs)
     wgpu, bound = frame.device.wgpu, frame.data.resources
-    for name in WRITTEN if sample_count == 1 else set(WRITTEN) - {"accumulated"}:
+    names = written(frame.data.rays)
+    for name in names if sample_count == 1 else set(names) - {"accumulated"}:
         frame.device.write(bound[name], np.full(bound[name].size // 4, rubbish, np.uint32))
     encoder = wgpu.create_command_encoder(label="clear")
     for name, size in frame.data.cleared.items():
@@ -284,7 +290,7 @@ def walk(device: Any) -> Callable[..., dict[str, Step]]:
         sample_count: int = 1,
         **options: Any,
     ) -> dict[str, Step]:
-        settings = FrameOptions(width, height, gbuffer="rays", **options)
+        settings = with_every_ray(FrameOptions(width, height, gbuffer="rays", **options))
         key = (id(prepared), settings)
         if key not in frames:
             frames[key] = HybridFrame(device, prepared, settings)
@@ -298,7 +304,7 @@ def walk_new(device: Any) -> Callable[..., dict[str, Step]]:
     """As `walk` over a frame of its own, so of the shaders as they are now."""
 
     def walker(prepared: Any, width: int, height: int, **options: Any) -> dict[str, Step]:
-        settings = FrameOptions(width, height, gbuffer="rays", **options)
+        settings = with_every_ray(FrameOptions(width, height, gbuffer="rays", **options))
         # What a wrong pass leaves out must not lead the next one out of its buffers.
         return walk_frame(HybridFrame(device, prepared, settings), rubbish=0)
 

@@ -17,7 +17,7 @@ from passes.frame_options import FrameOptions
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame, hybrid_passes
 from passes.prepare import prepare
-from passes.rays import RAY_TYPES, REFLECTION
+from passes.rays import RAY_TYPES, REFLECTION, with_every_ray
 from passes.twins.frame import cpu_passes, run_cpu
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,7 +39,7 @@ def frames(device: Any, rich_scene: Any) -> Callable[..., HybridFrame]:
     made: dict[FrameOptions, HybridFrame] = {}
 
     def make(**settings: Any) -> HybridFrame:
-        options = FrameOptions(WIDTH, HEIGHT, gbuffer="rays", **settings)
+        options = with_every_ray(FrameOptions(WIDTH, HEIGHT, gbuffer="rays", **settings))
         if options not in made:
             made[options] = HybridFrame(device, rich_scene, options)
         return made[options]
@@ -107,17 +107,19 @@ def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
         (surface, "surface", ("OBJECT_VEC4S", "VERTEX_WORDS", "GAMMA_5", "GAMMA_8")),
         (material, "surface", ("MATERIAL_VEC4S", "TEXTURE_VEC4S")),
         (brdf, "brdf", ("MIRROR_ROUGHNESS",)),
-        (sampling, "sampling", ("PI",)),
         (
-            light,
-            "light",
+            sampling,
+            "sampling",
             (
+                "PI",
+                "LEAST_HEIGHT",
                 "REFLECTION_DIMENSION",
                 "PRIMARY_LIGHT_DIMENSION",
                 "REFLECTED_LIGHT_DIMENSION",
-                "SHADOW_T_MAX",
+                "OCCLUSION_DIMENSION",
             ),
         ),
+        (light, "light", ("SHADOW_T_MAX",)),
     ):
         for name in names:
             assert np.float32(getattr(module, name)) == np.float32(constant(file, name)), name
@@ -143,7 +145,8 @@ def test_frame_on_the_cpu_draws_the_same_picture(frames: Callable[..., HybridFra
 
 
 def test_hall_on_the_cpu(device: Any, hall: Any) -> None:
-    frame = HybridFrame(device, hall, FrameOptions(72, 41, gbuffer="rays", seed=3))
+    options = with_every_ray(FrameOptions(72, 41, gbuffer="rays", seed=3))
+    frame = HybridFrame(device, hall, options)
     stats = frame.run()
     cpu = frame.run_cpu()
     for ray in RAY_TYPES:
@@ -222,13 +225,17 @@ BROKEN = {
         "passes/shaders/surface.wgsl",
         "{ normal = -normal; }",
         "{ }",
-        {"rays/reflection", "rays/shadow"},  # a hit's normal faces its ray already
+        {
+            "rays/reflection",
+            "rays/shadow",
+            "rays/occlusion",
+        },  # a hit's normal faces its ray already
     ),
     "half a circle": (
         "passes/shaders/sampling.wgsl",
         "2.0 * PI * r2",
         "PI * r2",
-        {"rays/reflection"},
+        {"rays/reflection", "rays/occlusion"},
     ),
     "light backwards": (
         "passes/shaders/light.wgsl",
@@ -246,7 +253,7 @@ BROKEN = {
         "passes/shaders/accept_alpha.wgsl",
         "return value >= ",
         "return value < ",
-        {"gbuffer/rays", "traverse/reflection/0", "traverse/shadow/0"},
+        {"gbuffer/rays", "traverse/reflection/0", "traverse/shadow/0", "traverse/occlusion/0"},
     ),
     "lit and shadowed exchanged": (
         "passes/shaders/rays/shadow.wgsl",
@@ -254,11 +261,29 @@ BROKEN = {
         "select(1u, 0u, ",
         {"traverse/shadow/0"},
     ),
+    "free and occluded exchanged": (
+        "passes/shaders/rays/occlusion.wgsl",
+        "select(0u, 1u, ",
+        "select(1u, 0u, ",
+        {"traverse/occlusion/0"},
+    ),
+    "no cosine": (
+        "passes/shaders/sampling.wgsl",
+        "sqrt(1.0 - r1)",
+        "(1.0 - r1)",
+        {"rays/occlusion"},
+    ),
+    "ambient light not occluded": (
+        "passes/shaders/composite.wgsl",
+        "ambient *= ",
+        "ambient += 0.0 * ",
+        {"composite"},
+    ),
     "slots collide": (
         "passes/shaders/queue_push.wgsl",
         "lane >= 32u",
         "lane > 32u",
-        {"rays/reflection", "rays/shadow", "shade/reflection"},
+        {"rays/reflection", "rays/shadow", "shade/reflection", "rays/occlusion"},
     ),
     "reflection's light sample": (
         "passes/shaders/shade.wgsl",
@@ -277,6 +302,8 @@ BROKEN = {
             "shade/reflection",
             "arguments/shadow",
             "traverse/shadow/0",
+            "arguments/occlusion",
+            "traverse/occlusion/0",
         },
     ),
     "gamma": ("passes/shaders/tone_map.wgsl", "1.0 / 2.4", "1.0 / 2.5", {"composite"}),

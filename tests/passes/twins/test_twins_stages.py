@@ -14,13 +14,13 @@ from engine.scene.camera import look_at
 from passes.frame_options import FrameOptions
 from passes.prepare import prepare
 from passes.queue import QUEUE_HEADER
-from passes.rays import RAY_TYPES
+from passes.rays import RAY_TYPES, with_every_ray
 from passes.twins.arguments import arguments
 from passes.twins.frame import cpu_passes
 from passes.twins.queue_push import RayQueue
 
-PASSES = [item.name for item in cpu_passes(FrameOptions(1, 1))]
-QUEUE_KEYS = {"reflection_queue": "pixel", "shadow_queue": "slot"}
+PASSES = [item.name for item in cpu_passes(with_every_ray(FrameOptions(1, 1)))]
+QUEUE_KEYS = {ray.queue: ray.slot_field for ray in RAY_TYPES}
 
 
 # Sizes are no multiples of the 8x8 tile.
@@ -42,7 +42,7 @@ def test_stage_equals_its_twin(rich_scene: Any, walk: Any, differences: Any, cas
     assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
     if case != "one pixel":
         sent = {ray.name: steps["composite"].gpu[ray.queue].count for ray in RAY_TYPES}
-        assert sent["reflection"] > 100 and sent["shadow"] > 200
+        assert min(sent.values()) > 100
 
 
 @pytest.mark.parametrize("nodes", ["fp16", "fp32"])
@@ -127,15 +127,16 @@ def test_empty_picture(rich_scene: Any, walk: Any, differences: Any) -> None:
     assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
     last = steps["composite"].gpu
     assert (last["ids"] == 0xFFFFFFFF).all()
-    assert [int(last[f"{ray.name}_arguments"][0]) for ray in RAY_TYPES] == [0, 0]
+    assert [int(last[f"{ray.name}_arguments"][0]) for ray in RAY_TYPES] == [0] * len(RAY_TYPES)
 
 
 @pytest.mark.parametrize("fraction", [0.2, 0.0])
 def test_queues_over_capacity(
-    rich_scene: Any, walk: Any, differences: Any, fraction: float
+    rich_scene: Any, walk: Any, walk_new: Any, differences: Any, fraction: float
 ) -> None:
     whole = walk(rich_scene, 21, 35)
-    steps = walk(rich_scene, 21, 35, queue_fraction=fraction)
+    # Not over rubbish: what dropped rays left as it was is a factor of light.
+    steps = walk_new(rich_scene, 21, 35, queue_fraction=fraction)
     for name, step in steps.items():
         for queue in QUEUE_KEYS:
             # Which rays found room is up to the order of workgroups; how many is not.
@@ -143,7 +144,7 @@ def test_queues_over_capacity(
             assert gpu.header == cpu.header, name
             if name.startswith(("rays", "shade")):
                 step.cpu[queue] = gpu
-                known = whole["shade/reflection"].gpu[queue].records
+                known = whole["composite"].gpu[queue].records
                 key = QUEUE_KEYS[queue]
                 if gpu.count:
                     assert np.isin(gpu.records[key][: gpu.count], known[key]).all()

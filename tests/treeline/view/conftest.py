@@ -23,6 +23,7 @@ from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
 from passes.option_list import ViewSettings
 from passes.prepare import PreparedScene, prepare
+from passes.rays import with_every_ray
 from treeline.scenes import load
 from treeline.view.app import KEPT, Viewer
 from treeline.view.session import ViewSession
@@ -133,7 +134,7 @@ def hall() -> PreparedScene:
 @pytest.fixture(scope="session")
 def counted(device: Any, hall: PreparedScene) -> HybridFrame:
     """A counted frame of the hall that ran."""
-    frame = HybridFrame(device, hall, FrameOptions(64, 36, seed=3, count=True))
+    frame = HybridFrame(device, hall, with_every_ray(FrameOptions(64, 36, seed=3, count=True)))
     assert frame.run(5).valid
     return frame
 

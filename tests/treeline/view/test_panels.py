@@ -13,7 +13,6 @@ from engine.view.window import Window
 from passes.option_list import OPTIONS, ViewSettings, find_option
 from passes.outputs import frame_outputs
 from passes.palettes import PALETTES
-from passes.rays import RAY_TYPES
 from treeline.view.controls_panel import ControlsPanel, option_notes
 from treeline.view.heat_panel import HeatPanel, grouped
 from treeline.view.pass_history import PassHistory, pass_rows
@@ -222,13 +221,13 @@ def test_history_follows_frames_and_forgets_passes(session: Any, until: Until) -
 def test_a_row_a_ray_type_in_rras_words(show: Any, session: Any) -> None:
     panel = RaysPanel()
     shown = show(panel)
-    table = panel.tables["frame"]
+    table, rays = panel.tables["frame"], session.frame.data.rays
     names = [column.name for column in table.columns]
-    assert [table.data[0][row] for row in table.order] == [ray.name for ray in RAY_TYPES]
+    assert [table.data[0][row] for row in table.order] == [ray.name for ray in rays]
     value = {
         name: dict(zip(table.data[0], table.data[i], strict=True)) for i, name in enumerate(names)
     }
-    for ray in RAY_TYPES:
+    for ray in rays:
         stats = session.counted.rays[ray.name]
         assert value["rays"][ray.name] == value["hits"][ray.name] + value["misses"][ray.name]
         for kind in ("box", "triangle"):
@@ -256,7 +255,7 @@ def test_a_row_a_ray_type_in_rras_words(show: Any, session: Any) -> None:
 
 def test_object_shares_add_up(session: Any) -> None:
     rows = object_rows(session.drawing.recent, session.counted)
-    for ray in RAY_TYPES:
+    for ray in session.frame.data.rays:
         mine = [row for row in rows if row[1] == ray.name]
         assert sum(row[2] for row in mine) == session.counted.rays[ray.name].nodes
         assert abs(sum(row[3] for row in mine) - 100) < 1e-6

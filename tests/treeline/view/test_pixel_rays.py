@@ -13,10 +13,9 @@ from bvh.gpu.trace_rays import HIT
 from bvh.rays import MISS_ID
 from bvh.step_stack import count_steps, stack_moves
 from engine.gpu.errors import UserError
-from passes import pixel_probe
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.prepare import PreparedScene, prepare
-from passes.rays import RAY_TYPES, REFLECTION
+from passes.rays import RAY_TYPES, REFLECTION, with_every_ray
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.rays import RECORD_TWINS
 from treeline.scenes import load
@@ -56,7 +55,8 @@ def test_every_ray_of_every_queue_is_found(counted: HybridFrame) -> None:
 def test_rays_are_those_of_the_twins(
     device: Any, hall: PreparedScene, rng: np.random.Generator
 ) -> None:
-    frame = HybridFrame(device, hall, FrameOptions(64, 36, seed=1, gbuffer="rays"))
+    options = with_every_ray(FrameOptions(64, 36, seed=1, gbuffer="rays"))
+    frame = HybridFrame(device, hall, options)
     frame.run(4)
     twins = frame.run_cpu()
     pixels = some_pixels(rng, frame, 40)
@@ -106,7 +106,7 @@ def test_children_start_at_their_parents_hit(
             assert parent.hit
             assert np.linalg.norm(parent.point(parent.t) - ray.origin) < 1e-3 * max(1, parent.t)
             kinds.add((ray.ray_type, parent.ray_type))
-    assert kinds == {("reflection", PRIMARY), ("shadow", PRIMARY), ("shadow", "reflection")}
+    assert kinds == {(ray.name, start) for ray in RAY_TYPES for start in ray.starts_at}
 
 
 @pytest.mark.parametrize("gbuffer", ["raster", "rays"])
@@ -189,7 +189,7 @@ def test_a_wrong_ray_is_not_verified(counted: HybridFrame) -> None:
     rays = next(
         rays
         for x, y in np.ndindex(counted.options.width, counted.options.height)
-        if len(rays := pixel_rays(counted, x, y)) == 4
+        if len(rays := pixel_rays(counted, x, y)) == 1 + sum(r.slots_per_pixel for r in RAY_TYPES)
     )
     shadows = [ray for ray in rays if ray.ray_type == "shadow"]
     reflection = next(ray for ray in rays if ray.ray_type == "reflection")
@@ -257,7 +257,7 @@ def test_new_ray_type_needs_no_edits_here(
 ) -> None:
     """A second kind of reflection that shares the first one's buffers."""
     glossy = replace(REFLECTION, name="glossy", starts_at=("reflection",))
-    monkeypatch.setattr(pixel_probe, "RAY_TYPES", (*RAY_TYPES, glossy))
+    monkeypatch.setattr(counted.data, "rays", (*counted.data.rays, glossy))
     shared = {
         name.replace("reflection", "glossy"): buffer
         for name, buffer in counted.data.resources.items()
@@ -285,6 +285,7 @@ def test_results_name_what_was_found(counted: HybridFrame) -> None:
     words = set()
     for ray in rays_of(counted, [(x, 25) for x in range(40)]):
         words.add(ray.result.split(" at ")[0])
-        assert ray.any_hit == (ray.ray_type == "shadow")
+        types = {item.name: item.any_hit for item in RAY_TYPES}
+        assert ray.any_hit == types.get(ray.ray_type, False)
         assert (ray.object == MISS_ID) == (ray.any_hit or not ray.hit)
-    assert words >= {"hit", "lit", "occluded"}
+    assert words >= {"hit", "free", "occluded"}
