@@ -1,9 +1,10 @@
 """Skinned objects of a prepared scene on the GPU: posed, then refitted, in the pass that is given.
 
 One dispatch poses every skinned vertex in the scene's geometry buffer, which rasteriser and shading
-read, too; then each BLAS that holds such vertices is refitted where it lies in the scene's buffer.
-Nothing is read back. The TLAS still has the boxes of the pose that it was built for: give the BLAS
-table to `encode`, and build it anew from there in the same pass (`bvh.gpu.tlas`).
+read, too (after one that morphs, where there are targets); then each BLAS that holds such vertices
+is refitted where it lies in the scene's buffer. Nothing is read back. The TLAS still has the boxes
+of the pose that it was built for: give the BLAS table to `encode`, and build it anew from there in
+the same pass (`bvh.gpu.tlas`).
 """
 
 from collections.abc import Sequence
@@ -98,7 +99,8 @@ class DeformingObjects:
         """The pose of the next `encode`: a clip at a time in seconds, or the file's own pose."""
         animation = self.prepared.scene.animation
         assert animation is not None
-        self.skinning.pose(self.table.matrices(animation, animation.worlds(clip, time)))
+        matrices = self.table.matrices(animation, animation.worlds(clip, time))
+        self.skinning.pose(matrices, animation.morph_weights(clip, time))
 
     def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
         """Within the compute pass `scope`: `geometry` and `bvh`, as `GpuScene` has them, and

@@ -1,6 +1,6 @@
 """A scene that moves, on the GPU: the passes that a frame begins with, and what they decided.
 
-    update/skin   posed vertices into the geometry buffer, which rasteriser and shading read too
+    update/skin   vertices, morphed and skinned, into the buffer that raster and shading read, too
     update/refit  the boxes of every deforming BLAS follow its vertices, in place
     update/build  or the BLAS is built anew, behind the scene's BLASes
     update/tlas   the TLAS is built anew at byte 0, over what has moved
@@ -132,7 +132,8 @@ class MovingScene:
         self._place_rigid(stages, found, worlds)
         if stages.objects:
             matrices = stages.objects.table.matrices(self.animation, worlds)
-            stages.objects.skinning.pose(matrices)
+            weights = self.animation.morph_weights(found, at, loop=False)
+            stages.objects.skinning.pose(matrices, weights)
             self._decide(stages, update, changed)
         stages.skin = stages.tlas_stale = True
 

@@ -1,12 +1,13 @@
-"""Clips, node trees and skins of a file, sampled on the CPU (glTF 2.0, 3.11 and appendix C).
+"""Clips, node trees, skins and morph weights of a file, sampled on the CPU (glTF 2.0, 3.11 and
+appendix C).
 
 A pose is every node's world matrix at one time; joint matrices and the transforms of placed meshes
 follow from it. Times are seconds, quaternions x y z w, matrices float64 `[4, 4]`. Reading these
 from a file is `engine.scene.gltf_animation`'s work, skinning vertices `engine.scene.skinning`'s.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 
 from engine.gpu.errors import UserError
 from engine.scene.mesh import F32, F64
-from engine.scene.skin import joint_matrices
+from engine.scene.morph import MorphTargets, morphed
+from engine.scene.skin import blend_matrices, joint_matrices, skin_normals, skin_positions
 
 I64 = NDArray[np.int64]
 
+# What a clip may animate of a node, and how wide it is; WEIGHTS has one for each target.
 PATHS = {"translation": 3, "rotation": 4, "scale": 3}
+WEIGHTS = "weights"
 INTERPOLATIONS = ("STEP", "LINEAR", "CUBICSPLINE")
 
 
@@ -44,7 +48,7 @@ class Channel:
     `[k, 3, width]`: in-tangent, value, out-tangent."""
 
     node: int
-    path: str  # a key of PATHS
+    path: str  # a key of PATHS, or WEIGHTS
     interpolation: str
     times: F64  # [k], rising
     values: F64
@@ -108,7 +112,8 @@ class Skin:
 
 @dataclass(frozen=True, slots=True)
 class SkinnedMesh:
-    """A mesh of the scene before it is posed. `normals` rows are zero where none is stored,
+    """A mesh of the scene before it is posed: morphed first, then skinned. One that has no skin in
+    its file hangs on its node, a skin of one joint. `normals` rows are zero where none is stored,
     weights sum to 1."""
 
     mesh: int  # in the loaded scene
@@ -117,12 +122,36 @@ class SkinnedMesh:
     normals: F32  # [v, 3]
     joints: I64  # [v, k]
     weights: F64  # [v, k]
+    morph: MorphTargets | None = None  # that some clip mixes
+
+    def posed(self, matrices: F64, morph_weights: Mapping[int, F64]) -> tuple[F64, F64]:
+        """[v, 3] positions and normals, these not yet unit, by joint matrices [j, 4, 4] and the
+        morph weights of nodes."""
+        positions, normals = self.positions.astype(np.float64), self.normals.astype(np.float64)
+        if self.morph is not None:
+            mix = morph_weights[self.morph.node]
+            positions = morphed(positions, self.morph.positions, mix)
+            normals = morphed(normals, self.morph.normals, mix)
+        blended = blend_matrices(matrices, self.joints, self.weights)
+        return skin_positions(positions, blended), skin_normals(normals, blended)
+
+    def of_vertices(self, kept: NDArray[np.integer] | slice) -> "SkinnedMesh":
+        """With some of the vertices."""
+        return replace(
+            self,
+            positions=self.positions[kept],
+            normals=self.normals[kept],
+            joints=self.joints[kept],
+            weights=self.weights[kept],
+            morph=self.morph and self.morph.of_vertices(kept),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Animation:
     """All that moves in a file. Node arrays are by node index of the file; `parents` are -1 for
-    roots. `instance_nodes[i]` is the node that instance i of the loaded scene hangs on."""
+    roots. `instance_nodes[i]` is the node that instance i of the loaded scene hangs on,
+    `weights` are the morph weights [targets] of nodes that some clip morphs."""
 
     parents: I64
     translations: F64  # [n, 3]
@@ -133,6 +162,7 @@ class Animation:
     skins: tuple[Skin, ...]
     skinned: tuple[SkinnedMesh, ...]
     instance_nodes: tuple[int, ...]
+    weights: dict[int, F64] = field(default_factory=dict)
 
     def clip(self, name: str | None = None) -> Clip:
         """The clip of that name, or the first; UserError where there is none."""
@@ -152,13 +182,26 @@ class Animation:
             time = clip.wrapped(time, loop)
             values = {"translation": translations, "rotation": rotations, "scale": scales}
             for channel in clip.channels:
-                values[channel.path][channel.node] = channel.sample(time)
+                if channel.path in values:
+                    values[channel.path][channel.node] = channel.sample(time)
         local = compose(translations, rotations, scales)
         for node, matrix in self.matrices.items():
             local[node] = matrix
         for level in self._levels()[1:]:  # the roots stand in the world already
             local[level] = local[self.parents[level]] @ local[level]
         return local
+
+    def morph_weights(
+        self, clip: Clip | None = None, time: float = 0.0, *, loop: bool = True
+    ) -> dict[int, F64]:
+        """`weights` at `time`; arguments as of `worlds`."""
+        weights = dict(self.weights)
+        if clip is not None:
+            time = clip.wrapped(time, loop)
+            for channel in clip.channels:
+                if channel.path == WEIGHTS:
+                    weights[channel.node] = channel.sample(time)
+        return weights
 
     def joint_matrices(self, skin: int, worlds: F64) -> F64:
         """[j, 4, 4] bind pose to world."""
@@ -175,7 +218,7 @@ class Animation:
     def moving_instances(self, clip: Clip) -> tuple[int, ...]:
         """Instances whose node, or one above it, the clip moves: rigid, unless they are skinned."""
         moved = np.zeros(len(self.parents), np.bool_)
-        moved[[channel.node for channel in clip.channels]] = True
+        moved[[channel.node for channel in clip.channels if channel.path in PATHS]] = True
         for level in self._levels()[1:]:
             moved[level] |= moved[self.parents[level]]
         return tuple(i for i, node in enumerate(self.instance_nodes) if moved[node])

@@ -1,4 +1,4 @@
-"""glTF 2.0 (.glb, .gltf) to scene parts: nodes, primitives, cameras, skins and our extras.
+"""glTF 2.0 (.glb, .gltf) to scene parts: nodes, primitives, skins, morph targets, our extras.
 
 Read with pygltflib and our own accessor decoding, not through trimesh, because trimesh loses
 what the frame needs: base colour factors are rounded to 8 bits, and sampler wrap modes, texture
@@ -6,7 +6,7 @@ transforms, skins and area-light extras are dropped (its uvs are flipped and its
 64 bits besides). Tests hold the counts and world boxes equal to trimesh's.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from engine.scene.asset_folders import Folders
 from engine.scene.gltf_animation import read_animation
 from engine.scene.gltf_data import GltfData, open_gltf, unsupported_extensions
 from engine.scene.gltf_materials import MaterialReader
+from engine.scene.gltf_morph import read_targets, read_weights, weighted_nodes
 from engine.scene.gltf_nodes import (
     PlacedNode,
     placed_nodes,
@@ -27,15 +28,10 @@ from engine.scene.gltf_nodes import (
     read_environment,
     treeline_extras,
 )
+from engine.scene.gltf_skin import read_influences, read_joints
 from engine.scene.mesh import F32, F64, U8, U32, Mesh, make_mesh, unit_rows
+from engine.scene.morph import MorphTargets, morphed
 from engine.scene.scene import Instance, Parts
-from engine.scene.skin import (
-    blend_matrices,
-    joint_matrices,
-    skin_normals,
-    skin_positions,
-    unit_weights,
-)
 
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6  # primitive.mode (glTF 2.0, section 5.24)
 _MODE_NAMES = {0: "points", 1: "lines", 2: "line loops", 3: "line strips"}
@@ -55,6 +51,18 @@ def import_gltf(path: Path, data: bytes, inside: Folders = None) -> tuple[Parts,
         raise UserError(f"{path}: damaged glTF ({reason})") from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What deforms the mesh of `node`: a skin whose joints stand at `matrices` [j, 4, 4] in the
+    file, by the mesh's influences or as its only joint, and clips that change its weights."""
+
+    node: int
+    skin: int
+    matrices: F64
+    by_skin: bool
+    morphs: bool
+
+
 class _Importer:
     def __init__(self, data: GltfData) -> None:
         self.data = data
@@ -64,7 +72,10 @@ class _Importer:
         self.instance_nodes: list[int] = []
         self.skinned: list[SkinnedMesh] = []
         self.notes: dict[str, int] = {}
-        self._shared: dict[tuple[int, int], int] = {}
+        self.joint_nodes: list[int] = []  # of meshes that clips morph and no skin moves
+        self.weights: dict[int, F64] = {}  # of nodes whose meshes clips morph
+        self._weighted = weighted_nodes(data)
+        self._shared: dict[tuple[int, int, bytes], int] = {}
         self._names: dict[str, int] = {}
 
     def run(self) -> Parts:
@@ -87,7 +98,9 @@ class _Importer:
         for extension in unsupported_extensions(self.data.document.extensionsUsed):
             if not extension.startswith("KHR_materials_"):  # those are counted by material
                 self._note(f"{extension} is not supported")
-        animation = read_animation(self.data, self.skinned, self.instance_nodes)
+        animation = read_animation(
+            self.data, self.skinned, self.instance_nodes, self.joint_nodes, self.weights
+        )
         for i in animation.ever_moving() if animation else ():
             if self.instances[i].lifetime == "static":
                 self.instances[i] = replace(self.instances[i], lifetime="rigid")
@@ -109,41 +122,35 @@ class _Importer:
     def _place_mesh(self, placed: PlacedNode, worlds: dict[int, F64]) -> None:
         mesh = self.data.item("meshes", placed.node.mesh)
         mesh_name = mesh.name or f"mesh {placed.node.mesh}"
-        if any(mesh.weights or []):
-            self._note("morph targets are not applied")
-        skinned = placed.node.skin is not None
-        matrices = self._joints(placed, worlds) if skinned else None
+        weights = read_weights(self.data, mesh_name, placed.index, mesh)
+        bound = self._bound(placed, worlds, weights)
         for k, primitive in enumerate(mesh.primitives):
             part = f"/{k}" if len(mesh.primitives) > 1 else ""
             mode = _TRIANGLES if primitive.mode is None else primitive.mode
             if mode not in (_TRIANGLES, _STRIP, _FAN):
                 self._note(f"{_MODE_NAMES.get(mode, f'mode {mode}')} are not drawn")
                 continue
-            key = (placed.node.mesh, k)
-            if skinned:
-                posed = self._primitive(
-                    mesh_name + part, primitive, mode, matrices, placed.node.skin
+            key = (placed.node.mesh, k, weights.tobytes())
+            index = self._shared.get(key) if bound is None else None
+            if index is None:
+                index = self._add(
+                    self._primitive(mesh_name + part, primitive, mode, weights, bound)
                 )
-                index = self._add(posed)
-            else:
-                if key not in self._shared:
-                    self._shared[key] = self._add(
-                        self._primitive(mesh_name + part, primitive, mode, None)
-                    )
-                index = self._shared[key]
+                if bound is None:
+                    self._shared[key] = index
             self.instance_nodes.append(placed.index)
             self.instances.append(
                 Instance(
                     name=self._unique((placed.node.name or mesh_name) + part),
                     mesh=index,
-                    transform=np.eye(4) if skinned else placed.world,
+                    transform=placed.world if bound is None else np.eye(4),
                     mask=placed.mask,
-                    lifetime="deforming" if skinned else placed.lifetime,
+                    lifetime=placed.lifetime if bound is None else "deforming",
                 )
             )
 
     def _primitive(
-        self, name: str, primitive: Any, mode: int, matrices: F64 | None, skin: int = -1
+        self, name: str, primitive: Any, mode: int, weights: F64, bound: _Bound | None
     ) -> Mesh:
         attributes, data = primitive.attributes, self.data
         if getattr(attributes, "POSITION", None) is None:
@@ -166,13 +173,9 @@ class _Importer:
         for values, label in ((normals, "normals"), (uvs, "uvs"), (colors, "colours")):
             if values is not None and len(values) != count:
                 raise data.fail(f"mesh {name} has {count} positions and {len(values)} {label}")
-        if matrices is not None:
-            joints, weights = self._influences(name, attributes, len(matrices), count)
-            still = np.ascontiguousarray(positions), unit_rows(normals, count)
-            self.skinned.append(SkinnedMesh(len(self.meshes), skin, *still, joints, weights))
-            blended = blend_matrices(matrices, joints, weights)
-            positions = skin_positions(positions, blended)
-            normals = None if normals is None else skin_normals(normals, blended)
+        if bound is not None or weights.any():
+            posed = self._deformed(name, primitive, positions, normals, weights, bound)
+            positions, normals = posed[0], None if normals is None else posed[1]
         return make_mesh(name, positions, triangles, material, normals, uvs, colors)
 
     def _triangles(self, name: str, primitive: Any, mode: int, vertex_count: int) -> U32:
@@ -207,42 +210,56 @@ class _Importer:
         colors[:, : stored.shape[1]] = np.rint(stored.clip(0, 1) * 255).astype(np.uint8)
         return colors
 
-    # skins
+    # skins and morph weights
 
-    def _joints(self, placed: PlacedNode, worlds: dict[int, F64]) -> F64:
-        """[j, 4, 4] bind pose to world for the pose that the file's nodes stand in."""
-        skin = self.data.item("skins", placed.node.skin)
-        missing = [j for j in skin.joints or [] if j not in worlds]
-        if missing or not skin.joints:
-            raise self.data.fail(f"skin of {placed.name} has joints outside the scene: {missing}")
-        world = np.stack([worlds[joint] for joint in skin.joints])
-        if skin.inverseBindMatrices is None:
-            return world
-        inverse_bind = self.data.matrices(skin.inverseBindMatrices)
-        if len(inverse_bind) < len(world):
-            raise self.data.fail(f"skin of {placed.name} has {len(inverse_bind)} bind matrices")
-        return joint_matrices(world, inverse_bind[: len(world)])
+    def _bound(self, placed: PlacedNode, worlds: dict[int, F64], weights: F64) -> _Bound | None:
+        """What deforms the mesh of a node; None for one that keeps its shape. What is morphed
+        without a skin hangs on its node as on a joint, so that all that deforms is in the world."""
+        morphs = len(weights) > 0 and placed.index in self._weighted
+        if morphs:
+            self.weights[placed.index] = weights
+        if placed.node.skin is not None:
+            matrices = read_joints(self.data, placed, worlds)
+            return _Bound(placed.index, placed.node.skin, matrices, True, morphs)
+        if not morphs:
+            return None
+        self.joint_nodes.append(placed.index)
+        skin = len(self.data.document.skins or []) + len(self.joint_nodes) - 1
+        return _Bound(placed.index, skin, placed.world[None], False, morphs)
 
-    def _influences(
-        self, name: str, attributes: Any, joint_count: int, count: int
-    ) -> tuple[NDArray[np.int64], F64]:
-        """([v, k] joints, [v, k] weights of sum 1) from every JOINTS_n / WEIGHTS_n pair."""
-        joints: list[NDArray[np.int64]] = []
-        weights: list[F64] = []
-        while (at := getattr(attributes, f"JOINTS_{len(joints)}", None)) is not None:
-            weight = getattr(attributes, f"WEIGHTS_{len(joints)}", None)
-            if weight is None:
-                break
-            joints.append(self.data.accessor(at).astype(np.int64))
-            weights.append(self.data.floats(weight, 4).astype(np.float64))
-        if not joints or any(len(a) != count or a.shape[1] != 4 for a in (*joints, *weights)):
-            raise self.data.fail(f"skinned mesh {name} lacks a joint and weight for each vertex")
-        joint = np.concatenate(joints, axis=1)
-        if joint.size and int(joint.max()) >= joint_count:
-            raise self.data.fail(
-                f"mesh {name} uses joint {int(joint.max())} of a skin with {joint_count}"
-            )
-        return joint, unit_weights(np.concatenate(weights, axis=1))
+    def _deformed(
+        self,
+        name: str,
+        primitive: Any,
+        positions: NDArray[np.floating],
+        normals: NDArray[np.floating] | None,
+        weights: F64,
+        bound: _Bound | None,
+    ) -> tuple[F64, F64]:
+        """[v, 3] positions and normals as the file has them posed. What moves is kept unposed."""
+        count = len(positions)
+        stored = np.zeros((count, 3)) if normals is None else normals
+        base: tuple[NDArray[np.floating], ...] = positions, stored
+        morph: MorphTargets | None = None
+        if weights.any() or (bound is not None and bound.morphs):
+            node = -1 if bound is None else bound.node
+            morph = read_targets(self.data, name, primitive, node, unit_rows(normals, count))
+        if morph is not None and (bound is None or not bound.morphs):  # weights that stay
+            displacements = morph.positions, morph.normals
+            base = tuple(morphed(b, d, weights) for b, d in zip(base, displacements, strict=True))
+            morph = None
+        if bound is None:
+            return base[0].astype(np.float64), base[1].astype(np.float64)
+        influences = np.zeros((count, 1), np.int64), np.ones((count, 1))
+        if bound.by_skin:
+            joint_count = len(bound.matrices)
+            influences = read_influences(self.data, name, primitive, joint_count, count)
+        single = np.ascontiguousarray(base[0], np.float32), unit_rows(base[1], count)
+        mesh = SkinnedMesh(len(self.meshes), bound.skin, *single, *influences, morph)
+        self.skinned.append(mesh)
+        if morph is None:
+            mesh = replace(mesh, normals=base[1])  # as given, so that they are rounded once
+        return mesh.posed(bound.matrices, self.weights)
 
     # small things
 

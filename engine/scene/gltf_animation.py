@@ -1,6 +1,6 @@
 """Reads what moves in a glTF asset: node transforms, clips, skins (sections 3.5, 3.7.3, 3.11)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from engine.scene.animation import (
     INTERPOLATIONS,
     PATHS,
+    WEIGHTS,
     Animation,
     Channel,
     Clip,
@@ -19,12 +20,18 @@ from engine.scene.mesh import F64
 
 
 def read_animation(
-    data: GltfData, skinned: Sequence[SkinnedMesh], instance_nodes: Sequence[int]
+    data: GltfData,
+    skinned: Sequence[SkinnedMesh],
+    instance_nodes: Sequence[int],
+    joint_nodes: Sequence[int] = (),
+    weights: Mapping[int, F64] | None = None,
 ) -> Animation | None:
-    """The animation of an asset whose skinned meshes and instances the importer has read; None
-    where nothing can move. UserError for a damaged clip."""
+    """The animation of an asset whose skinned meshes and instances the importer has read; behind
+    the file's skins there is one of one joint for each of `joint_nodes`, `weights` are those of
+    nodes that clips morph. None where nothing can move. UserError for a damaged clip."""
     document = data.document
-    clips = tuple(_clip(data, i, item) for i, item in enumerate(document.animations or []))
+    weights = dict(weights or {})
+    clips = tuple(_clip(data, i, item, weights) for i, item in enumerate(document.animations or []))
     if not skinned and not any(clip.channels for clip in clips):
         return None
     nodes = document.nodes or []
@@ -42,9 +49,13 @@ def read_animation(
             if node.matrix is not None
         },
         clips=clips,
-        skins=tuple(_skin(data, i) for i in range(len(document.skins or []))),
+        skins=(
+            *(_skin(data, i) for i in range(len(document.skins or []))),
+            *(Skin(np.array([node]), np.eye(4)[None]) for node in joint_nodes),
+        ),
         skinned=tuple(skinned),
         instance_nodes=tuple(instance_nodes),
+        weights=weights,
     )
 
 
@@ -65,21 +76,26 @@ def _skin(data: GltfData, index: int) -> Skin:
     return Skin(joints, inverse_bind)
 
 
-def _clip(data: GltfData, index: int, item: Any) -> Clip:
+def _clip(data: GltfData, index: int, item: Any, weights: Mapping[int, F64]) -> Clip:
     name = item.name or f"clip {index}"
     channels = []
     for channel in item.channels or []:
         target = channel.target
-        if target.node is None or target.path not in PATHS:
-            continue  # morph weights, or what an extension animates
+        width = PATHS.get(target.path, 0)
+        if target.path == WEIGHTS and target.node in weights:
+            width = len(weights[target.node])
+        if target.node is None or not width:
+            continue  # weights of what is not morphed, or what an extension animates
         data.item("nodes", target.node)
         if not isinstance(channel.sampler, int) or not 0 <= channel.sampler < len(item.samplers):
             raise data.fail(f"clip {name} refers to sampler {channel.sampler}")
         sampler = item.samplers[channel.sampler]
         kind = sampler.interpolation or "LINEAR"
-        width = PATHS[target.path]
         times = data.floats(sampler.input, 1)[:, 0].astype(np.float64)
-        values = data.floats(sampler.output, width).astype(np.float64)
+        stored = data.floats(sampler.output, 1 if target.path == WEIGHTS else width)
+        if stored.size % width:
+            raise data.fail(f"clip {name} has {stored.size} weights for {width} morph targets")
+        values = stored.reshape(-1, width).astype(np.float64)
         cubic = kind == "CUBICSPLINE"
         if kind not in INTERPOLATIONS:
             raise data.fail(f"clip {name} interpolates by {kind}")

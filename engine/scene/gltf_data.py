@@ -6,6 +6,7 @@ buffer lengths, accessor ranges) and decodes accessors (glTF 2.0 specification, 
 """
 
 import base64
+import json
 import struct
 import warnings
 from dataclasses import dataclass, field
@@ -38,11 +39,13 @@ _UNDERSTOOD = {
 @dataclass(slots=True)
 class GltfData:
     """An opened asset. `referred` collects the bytes of other files in order of first use; they
-    have to lie in the folders `inside`."""
+    have to lie in the folders `inside`. `node_weights` are the morph weights of nodes that have
+    some of their own, which the library drops."""
 
     path: Path
     document: Any  # pygltflib.GLTF2
     blob: bytes | None
+    node_weights: dict[int, Any] = field(default_factory=dict)
     inside: Folders = None
     referred: list[bytes] = field(default_factory=list)
     _buffers: dict[int, memoryview] = field(default_factory=dict)
@@ -218,7 +221,18 @@ def open_gltf(path: Path, data: bytes) -> GltfData:
     unknown = unsupported_extensions(document.extensionsRequired)
     if unknown:
         raise UserError(f"{path}: requires {', '.join(unknown)}, which is not supported")
-    return GltfData(path, document, document.binary_blob() if binary else None)
+    return GltfData(
+        path, document, document.binary_blob() if binary else None, _node_weights(data, binary)
+    )
+
+
+def _node_weights(data: bytes, binary: bool) -> dict[int, Any]:
+    """From the JSON of a file that the library has read."""
+    text = data[20 : 20 + struct.unpack_from("<I", data, 12)[0]] if binary else data
+    if b'"weights"' not in text:
+        return {}
+    nodes = json.loads(text.decode("utf-8-sig")).get("nodes") or []
+    return {i: node["weights"] for i, node in enumerate(nodes) if node.get("weights")}
 
 
 def unsupported_extensions(names: Any) -> list[str]:

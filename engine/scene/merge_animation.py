@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 
-from engine.scene.animation import Animation, Channel, Clip, Clock, Skin, SkinnedMesh
+from engine.scene.animation import WEIGHTS, Animation, Channel, Clip, Clock, Skin, SkinnedMesh
 from engine.scene.mesh import F64
 
 SCENE_CLIP = "scene"
@@ -43,10 +44,16 @@ def pose_at_zero(animation: Animation, clip: Clip, clock: Clock) -> Posed:
     moves, turns, sizes = (
         values.copy() for values in (animation.translations, animation.rotations, animation.scales)
     )
-    values = {"translation": moves, "rotation": turns, "scale": sizes}
+    weights = dict(animation.weights)
+    values: dict[str, Any] = {
+        "translation": moves,
+        "rotation": turns,
+        "scale": sizes,
+        WEIGHTS: weights,
+    }
     for channel in channels:
         values[channel.path][channel.node] = channel.sample(0.0)
-    rest = replace(animation, translations=moves, rotations=turns, scales=sizes)
+    rest = replace(animation, translations=moves, rotations=turns, scales=sizes, weights=weights)
     return Posed(rest, replace(clip, channels=channels))
 
 
@@ -59,6 +66,7 @@ class AnimationMerger:
         self._turns: list[F64] = [np.array([[0.0, 0.0, 0.0, 1.0]])]
         self._sizes: list[F64] = [np.ones((1, 3))]
         self._matrices: dict[int, F64] = {}
+        self._weights: dict[int, F64] = {}
         self._skins: list[Skin] = []
         self._skinned: list[SkinnedMesh] = []
         self._count = 1  # nodes
@@ -81,6 +89,7 @@ class AnimationMerger:
         self._sizes += [np.ones((1, 3)), rest.scales]
         self._matrices[root] = placement
         self._matrices.update({first + node: matrix for node, matrix in rest.matrices.items()})
+        self._weights.update({first + node: mix for node, mix in rest.weights.items()})
         self._skins += [Skin(s.joints + first, s.inverse_bind) for s in rest.skins]
         self._count += 1 + nodes
         self._played += _moved_to(posed.played.channels, first)
@@ -99,9 +108,10 @@ class AnimationMerger:
             end = clip.duration if clock.speed > 0 else 0.0
             self._ends.append(max((end - clock.start) / clock.speed, 0.0))
 
-    def add_skinned(self, mesh: SkinnedMesh) -> None:
-        """A skinned mesh of a copy, with the numbers that it has in the scene."""
-        self._skinned.append(mesh)
+    def add_skinned(self, bound: SkinnedMesh, mesh: int, first_node: int, first_skin: int) -> None:
+        """A skinned mesh of the copy whose first node and skin these are; `mesh` in the scene."""
+        morph = bound.morph and replace(bound.morph, node=bound.morph.node + first_node)
+        self._skinned.append(replace(bound, mesh=mesh, skin=bound.skin + first_skin, morph=morph))
 
     def merged(self, instance_nodes: Sequence[int]) -> Animation | None:
         """The animation of all copies; None where there was none."""
@@ -120,6 +130,7 @@ class AnimationMerger:
             skins=tuple(self._skins),
             skinned=tuple(self._skinned),
             instance_nodes=tuple(instance_nodes),
+            weights=self._weights,
         )
 
     def repeats(self) -> bool:

@@ -108,16 +108,8 @@ def _drop_nonfinite(parts: Parts, path: Path) -> Parts:
 
 def _only_vertices(animation: Animation, kept: dict[int, NDArray[np.integer]]) -> Animation:
     """The skinned meshes without the vertices that were taken out of the posed ones."""
-    skinned = []
-    for item in animation.skinned:
-        rows = kept.get(item.mesh, slice(None))
-        skinned.append(
-            replace(
-                item,
-                positions=item.positions[rows],
-                normals=item.normals[rows],
-                joints=item.joints[rows],
-                weights=item.weights[rows],
-            )
-        )
+    skinned = [
+        item.of_vertices(kept[item.mesh]) if item.mesh in kept else item
+        for item in animation.skinned
+    ]
     return replace(animation, skinned=tuple(skinned))

@@ -12,14 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from engine.gpu.errors import UserError
-from engine.scene.animation import Animation, Clock, SkinnedMesh
+from engine.scene.animation import Animation, Clock
 from engine.scene.describe import Description, PlacedObject
 from engine.scene.material import Material, Texture
 from engine.scene.merge_animation import AnimationMerger, Posed, pose_at_zero
 from engine.scene.mesh import F64, Mesh, unit_rows
 from engine.scene.placed_view import Model, find_camera, placed_light
 from engine.scene.scene import Instance, Parts
-from engine.scene.skin import blend_matrices, skin_normals, skin_positions
 from engine.scene.table import nearest
 
 
@@ -191,7 +190,9 @@ class _Placer:
                 if given.mesh in skinned:
                     bound = skinned[given.mesh]
                     joints = transform @ animation.joint_matrices(bound.skin, worlds)
-                    mesh = self._own_mesh(model, part, bound, joints, first_skin)
+                    shape = bound.posed(joints, animation.weights)
+                    mesh = self._own_mesh(model, part, given.mesh, *shape)
+                    self.merger.add_skinned(bound, mesh, first_node, first_skin)
                     place, lifetime = np.eye(4), "deforming"
                 elif i in moving and given.lifetime == "rigid":
                     mesh, lifetime = self._mesh(model, given.mesh), "rigid"
@@ -203,24 +204,19 @@ class _Placer:
                     first_node + node,
                 )
 
-    def _own_mesh(
-        self, model: Model, name: str, bound: SkinnedMesh, joints: F64, first_skin: int
-    ) -> int:
-        """A skinned mesh for one copy, posed by `joints` [j, 4, 4]."""
-        number = len(self.meshes)
-        self.merger.add_skinned(replace(bound, mesh=number, skin=bound.skin + first_skin))
-        blended = blend_matrices(joints, bound.joints, bound.weights)
-        given = model.parts.meshes[bound.mesh]
+    def _own_mesh(self, model: Model, name: str, number: int, positions: F64, normals: F64) -> int:
+        """A file's mesh for one copy, in the copy's pose."""
+        given = model.parts.meshes[number]
         self.meshes.append(
             replace(
                 given,
                 name=self._unique(name),
-                positions=skin_positions(bound.positions, blended).astype(np.float32),
-                normals=unit_rows(skin_normals(bound.normals, blended), len(bound.normals)),
+                positions=positions.astype(np.float32),
+                normals=unit_rows(normals, len(normals)),
                 material=given.material + self._materials[model.name],
             )
         )
-        return number
+        return len(self.meshes) - 1
 
     # small things
 

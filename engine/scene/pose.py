@@ -11,9 +11,8 @@ import numpy as np
 
 from engine.gpu.errors import UserError
 from engine.scene.animation import Clip
-from engine.scene.mesh import F64, Mesh, unit_rows
+from engine.scene.mesh import F64, unit_rows
 from engine.scene.scene import Scene
-from engine.scene.skin import blend_matrices, skin_normals, skin_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +58,27 @@ def rigid_steps(rest: F64, now: F64) -> F64:
 
 
 def posed(scene: Scene, clip: Clip, time: float, *, loop: bool = True) -> Scene:
-    """The scene at `time`: skinned meshes with their vertices moved (float64, rounded once), rigid
-    instances with their transforms. UserError for a scene that has no animation."""
+    """The scene at `time`: skinned and morphed meshes with their vertices moved (float64, rounded
+    once), rigid instances with their transforms. UserError for a scene that has no animation."""
     animation = scene.animation
     if animation is None:
         raise UserError(f"{scene.name}: nothing here is animated")
     rest, worlds = animation.worlds(), animation.worlds(clip, check_time(time), loop=loop)
+    weights = animation.morph_weights(clip, time, loop=loop)
     meshes = list(scene.meshes)
     places = {instance.mesh: instance.transform for instance in scene.instances}
     for item in animation.skinned:
         to_object = np.linalg.inv(places[item.mesh]) if item.mesh in places else np.eye(4)
         matrices = to_object @ animation.joint_matrices(item.skin, worlds)
-        blended = blend_matrices(matrices, item.joints, item.weights)
-        meshes[item.mesh] = _moved(meshes[item.mesh], item.positions, item.normals, blended)
+        positions, normals = item.posed(matrices, weights)
+        meshes[item.mesh] = replace(
+            meshes[item.mesh],
+            positions=positions.astype(np.float32),
+            normals=unit_rows(normals, len(normals)),
+        )
     instances = list(scene.instances)
     rigid = [i for i in animation.moving_instances(clip) if instances[i].lifetime == "rigid"]
     nodes = [animation.instance_nodes[i] for i in rigid]
     for i, step in zip(rigid, rigid_steps(rest[nodes], worlds[nodes]), strict=True):
         instances[i] = replace(instances[i], transform=step @ instances[i].transform)
     return replace(scene, meshes=tuple(meshes), instances=tuple(instances))
-
-
-def _moved(mesh: Mesh, positions: np.ndarray, normals: np.ndarray, blended: F64) -> Mesh:
-    return replace(
-        mesh,
-        positions=skin_positions(positions, blended).astype(np.float32),
-        normals=unit_rows(skin_normals(normals, blended), len(positions)),
-    )

@@ -1,12 +1,13 @@
 """Skinning on the GPU: joint matrices in, posed vertices straight into a buffer of vertex records.
 
-One dispatch for every skinned vertex of a scene. Linear blend as in `engine.scene.skin`, in
+One dispatch for every skinned vertex of a scene, after `engine.scene.morphing` where some are
+morphed. Linear blend as in `engine.scene.skin`, in
 float32: matrices are blended, then applied; normals go through the cofactors. Only the position
 and the normal of a record are written. Positions equal the twin's bit for bit where no number is
 denormal, normals within a step of their code (a GPU's division is not exact).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from engine.gpu.device import Device
 from engine.gpu.stage import Stage
 from engine.scene.animation import Animation
 from engine.scene.mesh import F32, F64, U32
+from engine.scene.morphing import GpuMorphing, MorphedVertices, MorphTable, make_morph_table
 from engine.scene.records import NO_STORED_NORMAL
 from engine.scene.skin_records import BIND_VERTEX, SKIN_PARAMETERS, VERTEX_WORDS
 
@@ -33,6 +35,7 @@ class SkinTable:
     influences: U32  # [n, k, 2] matrix, bits of the weight
     skins: tuple[int, ...]  # of each mesh
     offsets: F64  # [meshes, 3]
+    morph: MorphTable | None = None  # whose vertices become bind vertices
 
     def matrices(self, animation: Animation, worlds: F64) -> F32:
         """[joints of all meshes, 3, 4] of one pose."""
@@ -45,10 +48,14 @@ class SkinTable:
 
     def alike(self, vertex_count: int) -> U32:
         """[vertex_count] one number for vertices that every pose moves alike: those of equal bind
-        position and influences. Vertices of no skinned mesh have numbers of their own."""
+        position, influences and morph targets. Vertices of no skinned mesh have their own."""
         numbers = np.arange(vertex_count, dtype=np.uint32)
         positions = np.ascontiguousarray(self.bind_vertices["position"]).view(np.uint32)
-        rows = np.concatenate([positions, self.influences.reshape(len(positions), -1)], axis=1)
+        morphs = np.zeros((len(positions), 1), np.uint32)
+        if self.morph is not None:
+            morphs[self.morph.vertices["bind_vertex"], 0] = self.morph.alike()
+        influences = self.influences.reshape(len(positions), -1)
+        rows = np.concatenate([positions, influences, morphs], axis=1)
         targets = self.bind_vertices["target_vertex"]
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         numbers[targets] = targets[first][inverse.reshape(-1)]
@@ -68,12 +75,15 @@ def make_skin_table(
     width = max((mesh.joints.shape[1] for mesh in chosen), default=1)
     vertices = np.zeros(count, BIND_VERTEX.dtype)
     influences = np.zeros((count, width, 2), np.uint32)
+    morphed = []
     start, matrix = 0, 0
     for mesh, first in zip(chosen, first_vertices, strict=True):
         part = slice(start, start + len(mesh.positions))
         vertices["position"][part] = mesh.positions
         vertices["normal"][part] = mesh.normals
         vertices["target_vertex"][part] = first + np.arange(len(mesh.positions))
+        if mesh.morph is not None:
+            morphed.append(MorphedVertices(start, mesh.positions, mesh.normals, mesh.morph))
         used = mesh.joints.shape[1]
         influences[part, :, 0] = matrix
         influences[part, :used, 0] += mesh.joints.astype(np.uint32)
@@ -85,6 +95,7 @@ def make_skin_table(
         influences,
         tuple(mesh.skin for mesh in chosen),
         np.zeros((len(chosen), 3)) if offsets is None else np.array(offsets, np.float64),
+        make_morph_table(morphed) if morphed else None,
     )
 
 
@@ -160,6 +171,9 @@ class GpuSkinning:
             "matrices": device.buffer("skin/matrices", 48 * joints),
         }
         self._joints = joints
+        self._morphing: GpuMorphing | None = None
+        if table.morph is not None:
+            self._morphing = GpuMorphing(device, table.morph, self.resources["bind_vertices"])
 
     def parameters(self, vertex_first: int) -> NDArray[Any]:
         """The SKIN_PARAMETERS record."""
@@ -168,11 +182,15 @@ class GpuSkinning:
         record["vertex_first"] = vertex_first
         return record
 
-    def pose(self, matrices: F32) -> None:
-        """The pose from now on: `SkinTable.matrices`."""
+    def pose(self, matrices: F32, morph_weights: Mapping[int, F64]) -> None:
+        """The pose from now on: `SkinTable.matrices`, `Animation.morph_weights`."""
         self.device.write(self.resources["matrices"], matrices[: self._joints])
+        if self._morphing is not None:
+            self._morphing.pose(morph_weights)
 
     def encode(self, scope: Any, buffers: dict[str, Any]) -> None:
         """Within the compute pass `scope`: writes into `vertices`."""
+        if self._morphing is not None:
+            self._morphing.encode(scope)
         resources = {**self.resources, "vertices": buffers["vertices"]}
         self.stage.dispatch(scope, resources, -(-len(self.table.bind_vertices) // GROUP_SIZE))

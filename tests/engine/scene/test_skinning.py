@@ -45,7 +45,7 @@ def _animation(rng: np.random.Generator, sizes: list[tuple[int, int]]) -> Animat
 def _both(device: Any, table: SkinTable, matrices: Any, skip: int, records: int) -> tuple[Any, Any]:
     before = np.arange(skip + WORDS * records + 3, dtype=np.uint32)
     stage = GpuSkinning(device, table, vertex_first=skip)
-    stage.pose(matrices)
+    stage.pose(matrices, {})
     buffer = device.upload("vertices", before)
     encoder = device.wgpu.create_command_encoder()
     scope = encoder.begin_compute_pass()
