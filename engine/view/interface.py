@@ -113,21 +113,21 @@ class Interface:
         theme.apply(self._scale)
 
     def encode(self, target: Any) -> Any:
-        """A command encoder that draws what was built last into the texture `target`."""
+        """A command encoder that draws what was built last into `target`, a texture view."""
         self._make_current()
         encoder = self._device.create_command_encoder(label="interface")
         render_pass = encoder.begin_render_pass(
             label="interface",
             color_attachments=[
                 {
-                    "view": target.create_view(),
+                    "view": target,
                     "load_op": "clear",
                     "clear_value": BACKGROUND,
                     "store_op": "store",
                 }
             ],
         )
-        self.backend.render(imgui.get_draw_data(), render_pass, (target.width, target.height))
+        self.backend.render(imgui.get_draw_data(), render_pass)
         render_pass.end()
         return encoder
 

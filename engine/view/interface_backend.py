@@ -4,9 +4,14 @@ In place of wgpu's own `ImguiWgpuBackend`, which makes a new bind group for ever
 asked under another name than it stores: three times the host's time for 60 draws), repeats textures
 and raises every colour to a power (a quarter of a CPU driver's time), and aborts when a lost
 device's textures are made anew.
+
+What costs the host's time is calls into wgpu, some microseconds each. So all that a frame has to
+say goes up in one write, and the shader finds its vertices and clips by itself: consecutive
+commands with one texture are one draw, whatever windows and clip rectangles they belong to.
 """
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +19,25 @@ from imgui_bundle import imgui
 
 from engine.gpu.device import Device
 from engine.gpu.shader import compose
+from engine.gpu.structs import Field, Struct
 
-_INDEX_FORMAT = "uint32" if imgui.INDEX_SIZE == 4 else "uint16"
-_VERTEX_ATTRIBUTES = (("float32x2", 0), ("float32x2", 8), ("unorm8x4", 16))  # ImDrawVert
-_SMALLEST_BUFFER = 1 << 16
+_SMALLEST_WORDS = 1 << 15
+assert (imgui.VERTEX_SIZE, imgui.INDEX_SIZE) == (20, 4), "the shader reads them as words"
+
+# A frame's words: this, the commands, all lists' vertices, then all lists' indices.
+INTERFACE_HEADER = Struct(
+    "InterfaceHeader",
+    Field("scale", "vec2f"),  # logical pixels to clip space
+    Field("shift", "vec2f"),
+    Field("commands", "u32"),  # how many
+    Field("vertices", "u32"),  # where they begin, in words behind the header
+    Field("indices", "u32"),
+    Field("padding", "u32"),
+)
+# Of a command: left, top, right, bottom of its clip rectangle in pixels, the first of its indices
+# among those of all lists (ascending), and the vertex that they count from.
+_COMMAND_WORDS = 6
+_HEADER_WORDS = INTERFACE_HEADER.size // 4
 
 
 class InterfaceBackend:
@@ -29,14 +49,13 @@ class InterfaceBackend:
         io.backend_flags |= imgui.BackendFlags_.renderer_has_textures
         self.draws = 0
         self._device = device.wgpu
-        self._vertices: Any = None
-        self._indices: Any = None
         self._views: dict[int, Any] = {}  # by the number that imgui knows a texture by
         self._glyphs: dict[int, Any] = {}  # imgui's own textures among them
         self._bind_groups: dict[int, Any] = {}
         self._images: dict[int, tuple[Any, Any]] = {}  # id of a view -> (view, imgui's reference)
         self._next_number = 1  # 0 is imgui's "no texture"
         self._make_pipeline(device, target_format)
+        self._make_room(_SMALLEST_WORDS)
 
     def _make_pipeline(self, device: Device, target_format: str) -> None:
         module = device.compile(compose("engine/view/shaders/interface.wgsl"))
@@ -44,19 +63,7 @@ class InterfaceBackend:
         self._pipeline = self._device.create_render_pipeline(
             label="interface",
             layout="auto",
-            vertex={
-                "module": module,
-                "entry_point": "corner",
-                "buffers": [
-                    {
-                        "array_stride": imgui.VERTEX_SIZE,
-                        "attributes": [
-                            {"format": kind, "offset": offset, "shader_location": place}
-                            for place, (kind, offset) in enumerate(_VERTEX_ATTRIBUTES)
-                        ],
-                    }
-                ],
-            },
+            vertex={"module": module, "entry_point": "corner"},
             primitive={"topology": "triangle-list"},
             fragment={
                 "module": module,
@@ -70,18 +77,24 @@ class InterfaceBackend:
                 ],
             },
         )
-        self._screen = self._device.create_buffer(
-            label="interface screen", size=16, usage="UNIFORM|COPY_DST"
+        self._sampler = self._device.create_sampler(mag_filter="linear", min_filter="linear")
+        self._texture_layout = self._pipeline.get_bind_group_layout(1)
+
+    def _make_room(self, words: int) -> None:
+        """For as many words a frame, here and on the device. The old buffer is not destroyed: the
+        frame before may still be in flight."""
+        self._words = np.zeros(words, np.uint32)
+        self._header = self._words[:_HEADER_WORDS].view(INTERFACE_HEADER.dtype)
+        self._buffer = self._device.create_buffer(
+            label="interface", size=4 * words, usage="STORAGE|COPY_DST"
         )
-        sampler = self._device.create_sampler(mag_filter="linear", min_filter="linear")
-        self._globals = self._device.create_bind_group(
+        self._frame_group = self._device.create_bind_group(
             layout=self._pipeline.get_bind_group_layout(0),
             entries=[
-                {"binding": 0, "resource": {"buffer": self._screen}},
-                {"binding": 1, "resource": sampler},
+                {"binding": 0, "resource": {"buffer": self._buffer}},
+                {"binding": 1, "resource": self._sampler},
             ],
         )
-        self._texture_layout = self._pipeline.get_bind_group_layout(1)
 
     # ---- textures ---------------------------------------------------------------------------
 
@@ -157,40 +170,8 @@ class InterfaceBackend:
 
     # ---- drawing ----------------------------------------------------------------------------
 
-    def _upload(self, draw_data: Any) -> None:
-        """All lists' vertices in one buffer and all indices in another: two writes a frame."""
-        vertices = [
-            ctypes.string_at(v.data_address(), v.size() * imgui.VERTEX_SIZE)
-            for v in (commands.vtx_buffer for commands in draw_data.cmd_lists)
-            if v.size()
-        ]
-        indices = [
-            ctypes.string_at(i.data_address(), i.size() * imgui.INDEX_SIZE)
-            for i in (commands.idx_buffer for commands in draw_data.cmd_lists)
-            if i.size()
-        ]
-        self._vertices = self._write(self._vertices, b"".join(vertices), "VERTEX")
-        self._indices = self._write(self._indices, b"".join(indices), "INDEX")
-        size, corner = draw_data.display_size, draw_data.display_pos
-        scale = np.array([2.0 / size.x, -2.0 / size.y])
-        shift = np.array([-1.0, 1.0]) - scale * [corner.x, corner.y]
-        screen = np.concatenate([scale, shift]).astype(np.float32)
-        self._device.queue.write_buffer(self._screen, 0, screen)
-
-    def _write(self, buffer: Any, data: bytes, usage: str) -> Any:
-        data += bytes(-len(data) % 4)  # a write's size is a multiple of four
-        if buffer is None or buffer.size < len(data):
-            # Not destroyed: the frame before may still be in flight; it goes when that is done.
-            buffer = self._device.create_buffer(
-                label=f"interface {usage.lower()}",
-                size=max(_SMALLEST_BUFFER, 1 << len(data).bit_length()),
-                usage=f"{usage}|COPY_DST",
-            )
-        self._device.queue.write_buffer(buffer, 0, data)
-        return buffer
-
-    def render(self, draw_data: Any, render_pass: Any, size: tuple[int, int]) -> None:
-        """Encodes `draw_data` into a render pass whose target has `size` pixels."""
+    def render(self, draw_data: Any, render_pass: Any) -> None:
+        """Encodes `draw_data` into a render pass."""
         self.draws = 0
         if draw_data is None:  # nothing was built yet
             return
@@ -199,44 +180,79 @@ class InterfaceBackend:
                 self._update_texture(texture)
         if not draw_data.total_idx_count:
             return
-        self._upload(draw_data)
+        commands, runs = _read_commands(draw_data)
+        self._upload(draw_data, commands)
         render_pass.set_pipeline(self._pipeline)
-        render_pass.set_vertex_buffer(0, self._vertices)
-        render_pass.set_index_buffer(self._indices, _INDEX_FORMAT)
-        render_pass.set_bind_group(0, self._globals)
-
-        width, height = size
-        scale_x, scale_y = draw_data.framebuffer_scale
-        left, top = draw_data.display_pos
-        bound: int | None = None
-        scissor: tuple[int, int, int, int] | None = None
-        first_vertex = first_index = 0
-        for commands in draw_data.cmd_lists:
-            for command in commands.cmd_buffer:
-                clip = command.clip_rect
-                x0 = max(0, int((clip.x - left) * scale_x))
-                y0 = max(0, int((clip.y - top) * scale_y))
-                x1 = min(width, int((clip.z - left) * scale_x))
-                y1 = min(height, int((clip.w - top) * scale_y))
-                if x1 <= x0 or y1 <= y0 or not command.elem_count:
-                    continue
-                number = command.tex_ref.get_tex_id()
-                if number != bound:
-                    group = self._bind_group_of(number)
-                    if group is None:
-                        continue
-                    render_pass.set_bind_group(1, group)
-                    bound = number
-                if scissor != (x0, y0, x1, y1):
-                    scissor = (x0, y0, x1, y1)
-                    render_pass.set_scissor_rect(x0, y0, x1 - x0, y1 - y0)
-                render_pass.draw_indexed(
-                    command.elem_count,
-                    1,
-                    command.idx_offset + first_index,
-                    command.vtx_offset + first_vertex,
-                    0,
-                )
+        render_pass.set_bind_group(0, self._frame_group)
+        for number, begin, end in runs:
+            group = self._bind_group_of(number)
+            if group is not None:
+                render_pass.set_bind_group(1, group)
+                render_pass.draw(end - begin, 1, begin, 0)
                 self.draws += 1
-            first_vertex += commands.vtx_buffer.size()
-            first_index += commands.idx_buffer.size()
+
+    def _upload(self, draw_data: Any, commands: Sequence[int]) -> None:
+        """All of the frame in one write."""
+        vertices = len(commands)
+        indices = vertices + draw_data.total_vtx_count * imgui.VERTEX_SIZE // 4
+        used = _HEADER_WORDS + indices + draw_data.total_idx_count
+        if used > len(self._words):
+            self._make_room(1 << used.bit_length())
+        size, corner = draw_data.display_size, draw_data.display_pos
+        scale = np.array([2.0 / size.x, -2.0 / size.y])
+        header = self._header
+        header["scale"] = scale
+        header["shift"] = np.array([-1.0, 1.0]) - scale * [corner.x, corner.y]
+        header["commands"] = len(commands) // _COMMAND_WORDS
+        header["vertices"], header["indices"] = vertices, indices
+        self._words[_HEADER_WORDS : _HEADER_WORDS + vertices] = commands
+        start = self._words.ctypes.data + INTERFACE_HEADER.size
+        vertex, index = start + 4 * vertices, start + 4 * indices
+        for made in draw_data.cmd_lists:
+            data = made.vtx_buffer
+            size_bytes = data.size() * imgui.VERTEX_SIZE
+            ctypes.memmove(vertex, data.data_address(), size_bytes)
+            vertex += size_bytes
+            data = made.idx_buffer
+            size_bytes = data.size() * imgui.INDEX_SIZE
+            ctypes.memmove(index, data.data_address(), size_bytes)
+            index += size_bytes
+        self._device.queue.write_buffer(self._buffer, 0, self._words[:used])
+
+
+def _read_commands(draw_data: Any) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """The words of all lists' commands in order; and what can be drawn at once, as the number of a
+    texture with the first index and the one behind the last."""
+    scale_x, scale_y = draw_data.framebuffer_scale
+    left, top = draw_data.display_pos
+    words: list[int] = []
+    runs: list[tuple[int, int, int]] = []
+    first_vertex = first_index = 0
+    for made in draw_data.cmd_lists:
+        for command in made.cmd_buffer:
+            count = command.elem_count
+            if not count:
+                continue
+            clip = command.clip_rect
+            begin = first_index + command.idx_offset
+            words += (
+                max(0, int((clip.x - left) * scale_x)),
+                max(0, int((clip.y - top) * scale_y)),
+                max(0, int((clip.z - left) * scale_x)),
+                max(0, int((clip.w - top) * scale_y)),
+                begin,
+                first_vertex + command.vtx_offset,
+            )
+            number = command.tex_ref.get_tex_id()
+            if runs and runs[-1][0] == number:
+                runs[-1] = (number, runs[-1][1], begin + count)
+            else:
+                runs.append((number, begin, begin + count))
+        first_vertex += made.vtx_buffer.size()
+        first_index += made.idx_buffer.size()
+    return words, runs
+
+
+def wgsl() -> str:
+    """The header that the shader reads."""
+    return INTERFACE_HEADER.wgsl()

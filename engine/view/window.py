@@ -53,7 +53,8 @@ class Window:
         self.panel_ms = 0.0
         self.latency_ms: deque[float] = deque(maxlen=HISTORY)
         self.frames = 0
-        self._target: Any = None
+        self._target: Any = None  # offscreen, and for `picture`
+        self._target_view: Any = None
         self._input_since: float | None = None
         self._polled = float("inf")  # when events were last looked for; never yet
         self._last_frame: float | None = None
@@ -201,7 +202,11 @@ class Window:
         self.interface.build(draw, self.logical_size, self.pixel_ratio, seconds)
         built = time.perf_counter()
         try:
-            target = self._own_target() if self.offscreen else self._context.get_current_texture()
+            if self.offscreen:
+                self._make_target()
+                target = self._target_view
+            else:
+                target = self._context.get_current_texture().create_view()
             acquired = time.perf_counter()
             encoder = self.interface.encode(target)
             self._fence.encode(encoder)
@@ -233,7 +238,7 @@ class Window:
         last, self._last_frame = self._last_frame, now
         return 1.0 / FRAMES_PER_SECOND if last is None or self.offscreen else now - last
 
-    def _own_target(self) -> Any:
+    def _make_target(self) -> None:
         """A texture of the window's size that can be read back."""
         width, height = self.pixel_size
         if self._target is None or self._target.size[:2] != (width, height):
@@ -243,18 +248,20 @@ class Window:
                 format=self._format,
                 usage="RENDER_ATTACHMENT|COPY_SRC",
             )
-        return self._target
+            self._target_view = self._target.create_view()
 
     def picture(self) -> U8:
         """[h, w, 3]: the window as last drawn, by drawing the same interface once more into a
         texture of its own."""
-        target = self._own_target()
+        self._make_target()
         queue = self.device.wgpu.queue
-        queue.submit([self.interface.encode(target).finish()])
+        queue.submit([self.interface.encode(self._target_view).finish()])
         width, height = self.pixel_size
         row = -(-width * 4 // 256) * 256
         data = queue.read_texture(
-            {"texture": target}, {"bytes_per_row": row, "rows_per_image": height}, (width, height)
+            {"texture": self._target},
+            {"bytes_per_row": row, "rows_per_image": height},
+            (width, height),
         )
         pixels = np.frombuffer(data, np.uint8).reshape(height, row // 4, 4)[:, :width]
         order = [2, 1, 0] if self._format.startswith("bgra") else [0, 1, 2]

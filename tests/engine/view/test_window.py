@@ -382,7 +382,7 @@ def test_many_draws_stay_cheap(
         )
     begun = time.thread_time()
     user.frames(20)
-    assert user.window.interface.backend.draws >= 60
+    assert user.window.interface.backend.draws == 1
     assert made == [], "a frame makes no objects of the device's"
     assert (time.thread_time() - begun) / 20 < 0.02
 
