@@ -4,6 +4,7 @@ line to `PASS_OUTPUTS`. Viewers and commands loop over it.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from passes.frame_options import FrameOptions
@@ -46,6 +47,7 @@ PASS_OUTPUTS = (
 )
 
 
+@lru_cache(maxsize=16)
 def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
     """Every output of a frame with these options, in the order of a menu."""
     rays = frame_rays(options)

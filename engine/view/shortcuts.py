@@ -4,6 +4,7 @@ the help overlay, so these three cannot disagree."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import Any
 
 from imgui_bundle import imgui
 
@@ -88,6 +89,7 @@ class Shortcuts:
     def __init__(self, entries: Sequence[Shortcut]) -> None:
         self.entries = tuple(entries)
         self._by_action: dict[str, Shortcut] = {}
+        self._pressed: list[tuple[Shortcut, Any, frozenset[str]]] = []  # with imgui's key
         taken: dict[tuple[str, frozenset[str]], Shortcut] = {}
         for entry in self.entries:
             if entry.action in self._by_action:
@@ -97,7 +99,10 @@ class Shortcuts:
                 continue
             if imgui_key(entry.key) is None or set(entry.modifiers) - set(MODIFIERS):
                 raise ValueError(f"'{entry.action}': no key is named {entry.label!r}")
-            combination = (entry.key, frozenset(entry.modifiers))
+            modifiers = frozenset(entry.modifiers)
+            if entry.key and not entry.held:
+                self._pressed.append((entry, imgui_key(entry.key), modifiers))
+            combination = (entry.key, modifiers)
             other = taken.setdefault(combination, entry)
             if other is not entry:
                 raise ValueError(
@@ -126,11 +131,8 @@ class Shortcuts:
         }
         return [
             entry.action
-            for entry in self.entries
-            if entry.key
-            and not entry.held
-            and held == set(entry.modifiers)
-            and imgui.is_key_pressed(imgui_key(entry.key), entry.repeat)
+            for entry, key, modifiers in self._pressed
+            if held == modifiers and imgui.is_key_pressed(key, entry.repeat)
         ]
 
     def groups(self) -> dict[str, list[Shortcut]]:

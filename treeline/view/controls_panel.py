@@ -1,5 +1,6 @@
 """Every declared option with its value, and what the changes since the baseline have done."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from imgui_bundle import imgui
@@ -29,6 +30,8 @@ class ControlsPanel:
     def __init__(self) -> None:
         self.start: ViewSettings | None = None  # what reset goes back to
         self._held: ViewSettings | None = None  # while a slider is held
+        self._notes: dict[str, str] = {}
+        self._noted: tuple[object, ...] = (None, None)  # the settings and baseline of the notes
         self._comparison = Comparison("")
         self._compared: tuple[object, ...] = ()
         self._refreshed = float("-inf")
@@ -38,10 +41,10 @@ class ControlsPanel:
             self.start = session.settings
         self._draw_baseline(session, state)
         settings = self._held or session.settings
+        notes = self._follow_notes(settings, session.baseline)
         for title, scopes in SECTIONS:
             imgui.separator_text(title)
             options = [option for option in OPTIONS if option.scope in scopes]
-            notes = option_notes(options, settings, session.baseline)
 
             def value_of(option: Option, held: ViewSettings = settings) -> Any:
                 return option.get(held)
@@ -52,6 +55,12 @@ class ControlsPanel:
         if self._held is not None and not imgui.is_any_item_active():
             session.change(self._held)
             self._held = None
+
+    def _follow_notes(self, settings: ViewSettings, baseline: Baseline | None) -> dict[str, str]:
+        if self._noted[0] is not settings or self._noted[1] is not baseline:
+            self._noted = (settings, baseline)
+            self._notes = option_notes(OPTIONS, settings, baseline)
+        return self._notes
 
     def _set(
         self,
@@ -141,7 +150,7 @@ def draw_effects(effects: list[Effect]) -> None:
 
 
 def option_notes(
-    options: list[Option], settings: ViewSettings, baseline: Baseline | None
+    options: Sequence[Option], settings: ViewSettings, baseline: Baseline | None
 ) -> dict[str, str]:
     """By option: the baseline's value where it differs, else what the option claims to change."""
     differing = () if baseline is None else changed(baseline.settings, settings)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from passes.frame_stats import FrameStats
     from treeline.view.session import ViewSession
 
+REFRESH_S = 0.25  # between two looks at counts
 ROOT = 0x15
 SPENT = (("nodes", "nodes"), ("triangle_tests", "triangle tests"), ("any_hits", "any-hits"))
 SHARED = "of all instances of the BLAS, in the counted frame"
@@ -84,6 +85,8 @@ class InstancePanel:
         self._mean: list[MeanSah] = []
         self._version = 0
         self._filled: Any = None  # what the tables were filled from
+        self._counted: FrameStats | None = None
+        self._filled_at = float("-inf")
         self._columns: list[list[Any]] = []  # of BLASes, that do not change
 
     def draw(self, session: "ViewSession", state: ViewState) -> None:
@@ -114,10 +117,12 @@ class InstancePanel:
             reading.step()
         known = sum(mean.value is not None for mean in self._mean)
         refits = refits_since_build(session, tree)
-        key = (self.structure.bytes_version, id(session.counted), known, tuple(refits))
-        if key != self._filled:
-            self._filled = key
-            counted = session.counted
+        key = (self.structure.bytes_version, known, tuple(refits), session.counted is None)
+        # Counts come with every few frames while the camera moves: nobody reads as fast.
+        counted, now = session.counted, imgui.get_time()
+        newer = counted is not self._counted and now - self._filled_at >= REFRESH_S
+        if key != self._filled or newer:
+            self._filled, self._counted, self._filled_at = key, counted, now
             self.instances.set_columns(instance_rows(session, tree, counted))
             self.blases.set_columns(self._blas_rows(tree, refits, counted))
 

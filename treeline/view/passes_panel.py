@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 REFRESH_S = 0.25  # between two looks at all recent frames: numbers that change faster are not read
 FRAMES = 240
+FEW = 16  # of a view: each one tells
 FEWEST = 24  # that the history is as wide as: on a CPU driver frames are few
 TABLE_LINES = 12.0  # that the table has at least
 HISTORY_LINES = 9.0  # height of the history in lines of text
@@ -68,11 +69,15 @@ class PassesPanel:
         self.table.draw((0.0, height))
 
     def _refresh(self, recent: Any) -> None:
+        """At once while there are few: the table and its title are of the same frames."""
         now = imgui.get_time()
-        newest = (id(recent), len(recent))
-        if newest[0] == self._frames[0] and now - self._refreshed < REFRESH_S:
+        frames = (id(recent), len(recent))
+        late = now - self._refreshed >= REFRESH_S
+        if frames == self._frames and not late:
             return
-        self._frames, self._refreshed = newest, now
+        if frames[0] == self._frames[0] and frames[1] > FEW and not late:
+            return
+        self._frames, self._refreshed = frames, now
         self.table.set_rows(pass_rows(recent))
 
 

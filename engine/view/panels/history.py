@@ -37,8 +37,8 @@ def draw_history(
     for index, key in enumerate(names):
         values = np.asarray(series[key], np.float64)[-frames:]
         if len(values):
-            stack[index + 1, frames - len(values) :] = np.nan_to_num(values)
-    stack = np.cumsum(stack, 0)
+            stack[index + 1, frames - len(values) :] = values
+    stack = np.cumsum(np.nan_to_num(stack), 0)
     top = max([float(stack[-1].max()), *(budgets or {}).values()])
     legend_width = _legend_width(names, series, unit)
     width = size[0] or imgui.get_content_region_avail().x
@@ -73,7 +73,7 @@ def _draw_plot(
         spec = implot.Spec()
         spec.fill_color = imgui.ImVec4(*theme.opaque(series_colour(key)))
         spec.fill_alpha = 1.0
-        implot.plot_shaded(key, xs, stack[index].copy(), stack[index + 1].copy(), spec)
+        implot.plot_shaded(key, xs, stack[index], stack[index + 1], spec)
     for label, value in budgets.items():
         spec = implot.Spec()
         spec.line_color = imgui.ImVec4(*theme.opaque(theme.WARNING))

@@ -226,13 +226,14 @@ class LazyTree:
         flag = imgui.TreeNodeFlags_
         base = flag.no_tree_push_on_open | flag.span_all_columns | flag.open_on_arrow
         base |= flag.open_on_double_click
+        leaf = base | flag.leaf
         while clipper.step():
             for row in range(clipper.display_start, clipper.display_end):
                 label, cells, inner = self._texts_of(self.keys[row])
                 imgui.table_next_row()
                 imgui.table_set_column_index(0)
                 imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() + indent * self.depths[row])
-                flags = base if inner else base | flag.leaf
+                flags = base if inner else leaf
                 if row == self._row:
                     flags |= flag.selected
                 imgui.set_next_item_open(self._open[row])

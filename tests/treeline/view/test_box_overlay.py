@@ -1,5 +1,6 @@
 """Which boxes the overlay draws: against a full decode, and corners projected one by one."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,53 @@ def test_a_picture_with_the_same_version_can_stay(tree: StructureTree, drawing: 
         version = drawing.version
     drawing.update(tree, overlay, NodeRef(0, 0x15, 0), CAMERA, SIZE)
     assert drawing.version != version
+
+
+def test_a_moving_camera_draws_the_list_of_a_moment_ago(
+    device: Any, tree: StructureTree, drawing: BoxDrawing, monkeypatch: Any
+) -> None:
+    overlay, root = BoxOverlay(True, 0, 9, "level"), NodeRef(0, 0x15, 0)
+    settled(tree, drawing, overlay, root)
+
+    def chosen() -> list[int]:
+        batch = drawing.batches[0]
+        assert drawing.stats.drawn == batch.count
+        return device.read(batch.chosen, np.uint32, count=batch.count).tolist()
+
+    def look(angle: float, *, moving: bool) -> list[int]:
+        place = np.array([4.0 * np.cos(angle), 2.0, 4.0 * np.sin(angle)])
+        camera = look_at(place, np.array([1.0, 0.0, 0.0]), 0.5)
+        drawing.update(tree, overlay, root, camera, SIZE, moving=moving)
+        return chosen()
+
+    start = look(0.0, moving=False)
+    rest = [look(angle, moving=False) for angle in (1.0, 2.0)]
+    assert start != rest[0] != rest[1]
+    assert look(0.0, moving=False) == start
+    waiting = threading.Event()
+    choose = box_overlay.choose_boxes
+
+    def slowly(*job: Any) -> Any:
+        assert waiting.wait(10.0)
+        return choose(*job)
+
+    monkeypatch.setattr(box_overlay, "choose_boxes", slowly)
+    version = drawing.version
+    assert look(1.0, moving=True) == look(2.0, moving=True) == start
+    assert drawing.version == version
+    waiting.set()
+    drawing._choosing.result()
+    assert look(2.0, moving=True) == rest[0]  # asked for when the camera was there
+    assert drawing.version == version + 1
+    drawing._choosing.result()
+    assert look(2.0, moving=True) == rest[1]
+    assert drawing._choosing is None, "a camera that stands still takes no more lists"
+    # A list that is late does not take the place of the one at rest.
+    look(1.0, moving=True)
+    late = drawing._choosing
+    assert look(0.0, moving=False) == start
+    late.result()
+    assert look(0.0, moving=False) == start
 
 
 def test_colours_by_level_and_by_kind(
