@@ -27,6 +27,8 @@ class Camera:
 
     def same_as(self, other: "Camera") -> bool:
         """Whether both see the same (arrays have no truth value for `==` to use)."""
+        if self is other:
+            return True
         lens = (self.y_fov, self.near) == (other.y_fov, other.near)
         return lens and bool(np.array_equal(self.transform, other.transform))
 

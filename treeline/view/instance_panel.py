@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from passes.frame_stats import FrameStats
     from treeline.view.session import ViewSession
 
-REFRESH_S = 0.25  # between two looks at counts
+REFRESH_S = 0.25  # between two looks at counts and means
 ROOT = 0x15
 SPENT = (("nodes", "nodes"), ("triangle_tests", "triangle tests"), ("any_hits", "any-hits"))
 SHARED = "of all instances of the BLAS, in the counted frame"
@@ -86,6 +86,7 @@ class InstancePanel:
         self._version = 0
         self._filled: Any = None  # what the tables were filled from
         self._counted: FrameStats | None = None
+        self._known = 0  # means
         self._filled_at = float("-inf")
         self._columns: list[list[Any]] = []  # of BLASes, that do not change
 
@@ -117,12 +118,13 @@ class InstancePanel:
             reading.step()
         known = sum(mean.value is not None for mean in self._mean)
         refits = refits_since_build(session, tree)
-        key = (self.structure.bytes_version, known, tuple(refits), session.counted is None)
-        # Counts come with every few frames while the camera moves: nobody reads as fast.
         counted, now = session.counted, imgui.get_time()
-        newer = counted is not self._counted and now - self._filled_at >= REFRESH_S
-        if key != self._filled or newer:
-            self._filled, self._counted, self._filled_at = key, counted, now
+        key = (self.structure.bytes_version, tuple(refits), counted is None, reading is None)
+        # These may change with every frame, which nobody reads as fast.
+        newer = counted is not self._counted or known != self._known
+        if key != self._filled or (newer and now - self._filled_at >= REFRESH_S):
+            self._filled, self._filled_at = key, now
+            self._counted, self._known = counted, known
             self.instances.set_columns(instance_rows(session, tree, counted))
             self.blases.set_columns(self._blas_rows(tree, refits, counted))
 

@@ -1,6 +1,7 @@
 """Named series over the last frames, stacked: how a total came about and how it moved."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 import numpy as np
 from imgui_bundle import imgui, implot
@@ -40,14 +41,15 @@ def draw_history(
             stack[index + 1, frames - len(values) :] = values
     stack = np.cumsum(np.nan_to_num(stack), 0)
     top = max([float(stack[-1].max()), *(budgets or {}).values()])
-    legend_width = _legend_width(names, series, unit)
+    newest = {key: _newest(values, unit) for key, values in series.items()}
+    legend_width = _legend_width(newest, unit)
     width = size[0] or imgui.get_content_region_avail().x
     beside = legend_width < 0.5 * width
     plot = (width - legend_width * beside, size[1])
     _draw_plot(name, names, stack, nice_ceiling(1.05 * top), budgets or {}, plot)
     if beside:
         imgui.same_line()
-        _draw_legend(name, names, series, unit, size[1])
+        _draw_legend(name, newest, size[1])
     else:
         _draw_names(names, width)
 
@@ -91,30 +93,24 @@ def _draw_plot(
     mark(name)
 
 
-def _newest(values: Sequence[float]) -> str:
-    return f"{values[-1]:.2f}" if len(values) and np.isfinite(values[-1]) else "-"
+def _newest(values: Sequence[float], unit: str) -> str:
+    known = len(values) and isfinite(values[-1])
+    return f"{values[-1]:.2f} {unit}" if known else f"- {unit}"
 
 
-def _legend_width(names: Sequence[str], series: Mapping[str, Sequence[float]], unit: str) -> float:
-    widest = max((imgui.calc_text_size(n).x for n in names), default=0.0)
-    number = max((imgui.calc_text_size(_newest(series[n])).x for n in names), default=0.0)
-    number = max(number, imgui.calc_text_size("000.00").x) + imgui.calc_text_size(f" {unit}").x
+def _legend_width(newest: Mapping[str, str], unit: str) -> float:
+    widest = max((imgui.calc_text_size(name).x for name in newest), default=0.0)
+    number = max((imgui.calc_text_size(text).x for text in newest.values()), default=0.0)
+    number = max(number, imgui.calc_text_size(f"000.00 {unit}").x)
     style = imgui.get_style()
     return widest + number + imgui.get_font_size() + 4 * style.item_spacing.x + style.scrollbar_size
 
 
-def _draw_legend(
-    name: str,
-    names: Sequence[str],
-    series: Mapping[str, Sequence[float]],
-    unit: str,
-    height: float,
-) -> None:
+def _draw_legend(name: str, newest: Mapping[str, str], height: float) -> None:
     imgui.begin_child(f"##{name}.legend", imgui.ImVec2(0, height))
     edge = imgui.get_content_region_avail().x
-    for key in reversed(names):
+    for key, value in reversed(list(newest.items())):
         _draw_key(key)
-        value = f"{_newest(series[key])} {unit}"
         imgui.same_line(max(0.0, edge - imgui.calc_text_size(value).x))
         imgui.text_unformatted(value)
     imgui.end_child()
