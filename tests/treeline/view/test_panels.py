@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from passes.palettes import PALETTES
 from treeline.view.controls_panel import ControlsPanel, option_notes
 from treeline.view.heat_panel import HeatPanel, grouped
 from treeline.view.pass_history import PassHistory, pass_rows
-from treeline.view.passes_panel import PassesPanel, frame_spans, timing_text
+from treeline.view.passes_panel import FEW, PassesPanel, frame_spans, timing_text
 from treeline.view.ray_rows import PER, build_rows, object_rows, ray_columns, ray_rows
 from treeline.view.rays_panel import RaysPanel
 from treeline.view.view_state import Seen, ViewState
@@ -201,6 +202,24 @@ def test_passes_are_drawn_because_they_are_in_the_frame(
     rows = list(csv.reader(io.StringIO(imgui.get_clipboard_text())))
     assert rows[0][0] == "pass" and len(rows) == 1 + len(panel.table)
     assert "CPU wall clock" in timing_text(session)
+
+
+def test_the_table_of_few_frames_is_of_those(show: Any, session: Any) -> None:
+    panel = PassesPanel()
+    shown = show(panel)
+    recent = session.drawing.recent
+
+    def last_after(frame_ms: float) -> float:
+        """The newest frame's time in the table after another frame."""
+        recent.append(replace(session.timed, frame_total_ms=frame_ms))
+        shown.frames(1)
+        return panel.table.data[4][panel.table.data[0].index("frame")]
+
+    while len(recent) < FEW:
+        assert last_after(100.0 + len(recent)) == 99.0 + len(recent)
+    assert last_after(7.0) != 7.0, "of many frames numbers that can be read"
+    shown.frames(16)
+    assert last_after(8.0) == 7.0
 
 
 def test_history_follows_frames_and_forgets_passes(session: Any, until: Until) -> None:
