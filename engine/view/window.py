@@ -177,11 +177,22 @@ class Window:
     def closed(self) -> bool:
         return bool(self._canvas.get_closed())
 
-    def run(self, draw: Callable[[], None], work: Callable[[], None] | None = None) -> None:
-        """Until the window is closed: events, `draw` (imgui calls), present, `work`."""
+    def run(
+        self,
+        draw: Callable[[], None],
+        work: Callable[[], None] | None = None,
+        lost: Callable[[AdapterError], None] | None = None,
+    ) -> None:
+        """Until the window is closed: events, `draw` (imgui calls), present, `work`. `lost` is
+        called after the device was lost, to give the window another; without it that is raised."""
         while not self.closed:
             begun = time.perf_counter()
-            self.draw_once(draw)
+            try:
+                self.draw_once(draw)
+            except AdapterError as error:
+                if lost is None:
+                    raise
+                lost(error)
             if self.closed:
                 break
             if work is not None:

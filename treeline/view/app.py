@@ -8,7 +8,7 @@ from typing import Any
 
 from imgui_bundle import imgui
 
-from engine.gpu.errors import UserError
+from engine.gpu.errors import AdapterError, UserError
 from engine.scene.scene import scene_bounds
 from engine.view.camera_control import CameraControl, FlyControl, OrbitControl
 from engine.view.camera_input import CameraInput
@@ -33,6 +33,7 @@ from treeline.view.status_bar import draw_status
 from treeline.view.structure_panel import StructurePanel
 from treeline.view.structure_view import StructureView
 from treeline.view.time_line import TimeLine
+from treeline.view.view_error import expected_errors
 from treeline.view.view_state import ViewState
 
 # Kept between runs. Options of the frame are not: a run measures what its command line says.
@@ -133,16 +134,28 @@ class Viewer:
 
     def work(self) -> None:
         """A part of the session's work, after the window has been presented."""
-        device = self.session.device
         self.session.step()
-        if self.session.device is not device:
-            self.window.replace_device(self.session.device)
-            self._open_device()
+        self._follow_device()
         if self.session.error is None:
-            self._pick_wanted()
-            self.ray_panel.work(self.session)
+            try:
+                self._pick_wanted()
+                self.ray_panel.work(self.session)
+            except expected_errors() as error:
+                self.session.fail(error)
         if self.quit:
             self.window.close()
+
+    def recover(self, error: AdapterError) -> None:
+        """The window's device was lost: another one shows what happened. AdapterError where there
+        is none."""
+        self.session.fail(error)
+        self.session.reopen()
+        self._follow_device()
+
+    def _follow_device(self) -> None:
+        if self.session.device is not self.window.device:
+            self.window.replace_device(self.session.device)
+            self._open_device()
 
     def _draw_panels(self, region: Any) -> None:
         begin_region("##panels", region)
@@ -197,8 +210,12 @@ class Viewer:
         self.picture.resize(pixels)
         self.session.resize(*(self.render_size or pixels))
         started = time.perf_counter()
-        batches, lines = self._lines(pixels)
-        self.picture.update(self.session, self.state, batches, lines)
+        try:
+            batches, lines = self._lines(pixels)
+            self.picture.update(self.session, self.state, batches, lines)
+        except expected_errors() as error:
+            self.session.fail(error)
+            return
         self.picture.host_ms = 1e3 * (time.perf_counter() - started)
         if self.picture.drawn:
             imgui.get_window_draw_list().add_image(
@@ -253,6 +270,8 @@ class Viewer:
             self.say(str(error))
         except OSError as error:
             self.say(f"{error.filename}: {error.strerror}")
+        except expected_errors() as error:
+            self.session.fail(error)
 
     def say(self, text: str) -> None:
         self.state.messages.append(text)

@@ -86,6 +86,7 @@ class ViewSession:
         self._size = self._wanted_size = size
         self._resized_at = self._moved_at = self._adjusted_at = float("-inf")
         self._moving = False
+        self._lost = False  # the device, and there is no other one yet
 
     # ---- what is shown ----------------------------------------------------------------------
 
@@ -197,19 +198,27 @@ class ViewSession:
         if (width, height) != self._wanted_size:
             self._wanted_size, self._resized_at = (width, height), self._clock()
 
+    def fail(self, error: BaseException) -> None:
+        """Takes an error that was met outside of `step` for one of its own."""
+        self._fail(view_error(error))
+
+    def reopen(self) -> None:
+        """After the device was lost: opens another one, which shows the error until `retry`."""
+        if self._new_device is not None:
+            self.device = self._new_device()
+            self._supply.replace_device(self.device)
+            self._lost = False
+
     def retry(self) -> None:
         """Tries again after an error, on a new device if the old one was lost."""
         if self.error is None:
             return
-        lost, self.error = self.error.kind == "device", None
-        self.active = None
-        if lost and self._new_device is not None:
+        self.error = self.active = None
+        if self._lost:
             try:
-                self.device = self._new_device()
+                self.reopen()
             except expected_errors() as error:
                 self._fail(view_error(error))
-            else:
-                self._supply.replace_device(self.device)
 
     # ---- comparing and saving ---------------------------------------------------------------
 
@@ -271,6 +280,7 @@ class ViewSession:
         self._supply.drop()
         if error.kind == "device":
             self.frame = self.active = None
+            self._lost = True
 
     def _is_current(self) -> bool:
         """Whether what is drawn is what was asked for."""

@@ -93,7 +93,7 @@ def run(
         try:
             viewer = make_viewer(window, session, start, camera)
             if start.frames is None:
-                window.run(viewer.draw, viewer.work)
+                window.run(viewer.draw, viewer.work, viewer.recover)
                 viewer.close()
             else:
                 draw_frames(viewer, start.frames, start.pick)

@@ -248,10 +248,11 @@ def open_viewer(device: Any, tmp_path_factory: Any) -> Iterator[Callable[..., Pe
         kept: Settings | None = None,
         **more: Any,
     ) -> Person:
-        window = Window(device, size, "test", offscreen=True)
+        place = more.pop("device", device)
+        window = Window(place, size, "test", offscreen=True)
         more = {"cached": False, "in_background": False, "continuous": False, **more}
         session = ViewSession(
-            device, scene or make_sliding_scene(), "small", settings or ViewSettings(), SIZE, **more
+            place, scene or make_sliding_scene(), "small", settings or ViewSettings(), SIZE, **more
         )
         folder = tmp_path_factory.mktemp("exports")
         opened.append(Person(Viewer(window, session, kept or Settings(KEPT), folder, SIZE)))
