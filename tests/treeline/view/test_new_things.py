@@ -1,7 +1,7 @@
 """A new option, output, pass or ray type shows in the viewer by being declared: no line of it is
 changed for that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,18 @@ import pytest
 from engine.frame.render_pass import Pass
 from engine.view import marks
 from passes.option_list import OPTIONS, find_option
-from passes.outputs import PASS_OUTPUTS
+from passes.outputs import PASS_OUTPUTS, frame_outputs
 from passes.rays import RAY_TYPES
 
 Open = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def fresh_lists() -> Iterator[None]:
+    """Outputs are listed once for the same options; not here."""
+    frame_outputs.cache_clear()
+    yield
+    frame_outputs.cache_clear()
 
 
 @pytest.fixture(scope="module")
