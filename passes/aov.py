@@ -25,18 +25,20 @@ SURFACE_AOVS = (
 
 
 def aov_names(options: FrameOptions) -> tuple[str, ...]:
-    """Of a frame with these options: of every frame, then the <count>/<ray type> of its rays, which
-    only counted frames know."""
+    """Of a frame with these options: of every frame, what is asked for, then the <count>/<ray type>
+    of its rays, which only counted frames know."""
     counts = (f"{count}/{ray.name}" for ray in frame_rays(options) for count in SLOT_COUNTS)
-    return (*SURFACE_AOVS, *counts)
+    return (*SURFACE_AOVS, *("motion",) * options.motion, *counts)
 
 
 def read_aov(data: FrameData, name: str) -> NDArray[Any]:
-    """[height, width] or [height, width, 3]; waits for the GPU. UserError for an unknown name,
+    """[height, width] or [height, width, 2 or 3]; waits for the GPU. UserError for an unknown name,
     ValueError for a count of a frame that does not count."""
     known = aov_names(data.options)
     if name not in known:
         raise UserError(f"unknown aov '{name}', there are {', '.join(known)}")
+    if name == "motion":
+        return data.read_motion()
     count, _, ray_name = name.partition("/")
     if ray_name:
         ray = next(r for r in data.rays if r.name == ray_name)

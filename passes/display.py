@@ -16,6 +16,7 @@ from engine.gpu.stage import Stage
 from passes.display_records import (
     DISPLAY_RANGE,
     DISPLAY_UNIFORMS,
+    FULL_MOTION,
     RANGE_RESULT_BYTES,
     SURFACE_FIELDS,
 )
@@ -109,11 +110,15 @@ class DisplayPass:
     def auto_range(self, output: str, *, difference: bool = False) -> tuple[float, float] | None:
         """The newest automatic range of an output that was shown; None: not known yet. Counts: 0
         to what 99.9% of the pixels that sent a ray stay within (in steps of 3%), 1 at least."""
-        if output in SURFACE_FIELDS and output != "depth":
-            return UNIT_RANGE
+        if output == "motion" or (output in SURFACE_FIELDS and output != "depth"):
+            return self._plain_range(output)
         self._receive()
         known = self._ranges.get((output, difference))
         return known[:2] if known else None
+
+    @staticmethod
+    def _plain_range(output: str) -> tuple[float, float]:
+        return (0.0, FULL_MOTION) if output == "motion" else UNIT_RANGE
 
     def maximum(self, output: str, *, difference: bool = False) -> float | None:
         """The largest value (of differences: magnitude) with that range."""
@@ -208,7 +213,7 @@ class DisplayPass:
             record["field"] = SURFACE_FIELDS.index(output.name)
         record["difference"] = baseline is not None
         record["automatic"] = value_range is None
-        low, high = value_range or UNIT_RANGE
+        low, high = value_range or self._plain_range(output.name)
         if baseline is not None:
             high = max(abs(low), abs(high))
             low = -high

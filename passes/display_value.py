@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.gpu.device import Device
 from engine.scene.upload import decode_normals
 from passes.hybrid import HybridFrame
+from passes.motion_records import MOTION_BYTES
 from passes.outputs import Output
 from passes.rays import RAY_TYPES
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
@@ -21,7 +22,8 @@ from passes.slot_counts import SLOT_COUNTS, plane_bytes
 _VISIBILITY, _SURFACE, _DEPTH, _SHOWN, _NODES = 0, 4, 8, 9, 10
 _SLOTS = max(ray.slots_per_pixel for ray in RAY_TYPES)
 _COUNT, _BASELINE = _NODES + _SLOTS, _NODES + 2 * _SLOTS
-PROBE_BYTES = 4 * (_NODES + 3 * _SLOTS)
+_MOTION = _NODES + 3 * _SLOTS
+PROBE_BYTES = 4 * (_MOTION + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,10 @@ class Probe:
                 {"buffer": self.buffer, "offset": 4 * word, "bytes_per_row": 256},
                 (1, 1, 1),
             )
+        if output.name == "motion":
+            at = MOTION_BYTES * (y * data.width + x)
+            motion = data.resources["motion"]
+            encoder.copy_buffer_to_buffer(motion, at, self.buffer, 4 * _MOTION, MOTION_BYTES)
         if output.count is None:
             return
         ray = next(r for r in RAY_TYPES if r.name == output.ray_type)
@@ -89,6 +95,9 @@ def describe_value(
     if output.kind == "colour":
         red, green, blue = words[_SHOWN : _SHOWN + 1].view(np.uint8)[:3].tolist()
         return f"rgb {red} {green} {blue}"
+    if output.name == "motion":
+        right, down = words[_MOTION : _MOTION + 2].view(np.float32).tolist()
+        return f"{right:+.2f} {down:+.2f} {output.unit}"
     seen = int(words[_VISIBILITY])
     if seen == 0xFFFFFFFF:
         return "nothing"

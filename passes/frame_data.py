@@ -17,6 +17,8 @@ from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
 from passes.gpu_scene import GpuScene
+from passes.motion import PreviousPicture
+from passes.motion_records import MOTION_BYTES
 from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType, frame_rays
@@ -59,6 +61,12 @@ class FrameData:
             self.resources[name] = device.buffer(name, size * self.pixels)
         self.resources["primary_failed"] = device.buffer("primary_failed", 4)
         self.given = (*scene.buffers, "frame", "accumulated")
+        self.previous: PreviousPicture | None = None
+        if options.motion:
+            self.previous = PreviousPicture(device, scene, self.width / self.height)
+            self.resources |= self.previous.resources
+            self.given = (*self.given, *self.previous.resources)
+            self.resources["motion"] = device.buffer("motion", MOTION_BYTES * self.pixels)
         # Only a queue's header is cleared: its records are overwritten before they are read.
         self.cleared: dict[str, int | None] = {"primary_failed": None}
         for ray in self.rays:
@@ -97,7 +105,8 @@ class FrameData:
                 self.device.check_binding(
                     f"size {size}: the counts of {ray.name} rays", buffer_bytes(slots)
                 )
-        for name, item in PIXEL_BYTES.items():
+        motion = {"motion": MOTION_BYTES} if self.options.motion else {}
+        for name, item in (PIXEL_BYTES | motion).items():
             self.device.check_binding(f"size {size}: the {name} buffer", item * self.pixels)
 
     def _queue_bytes(self, ray: RayType) -> int:
@@ -116,9 +125,9 @@ class FrameData:
         self.textures[name] = texture
         self.resources[name] = texture.create_view()
 
-    def write_inputs(self, inputs: FrameInputs) -> None:
-        """Before a frame is encoded: its uniforms, and the pose of a scene that moves. UserError
-        for a clip that the scene does not have."""
+    def write_inputs(self, inputs: FrameInputs, *, again: bool = False) -> None:
+        """Before a frame is encoded: its uniforms, and the pose of a scene that moves. `again`: it
+        takes the last one's place. UserError for a clip that the scene does not have."""
         moving = self.scene.moving
         if moving:
             self._posed = moving.begin(
@@ -131,6 +140,8 @@ class FrameData:
         elif inputs.clip is not None:
             name = self.scene.prepared.scene.name
             raise UserError(f"{name}: no clip '{inputs.clip}', nothing moves here")
+        if self.previous is not None:
+            self.previous.begin(inputs, again=again or inputs.sample_count > 1)
         record = pack_uniforms(inputs, self.width, self.height, self.scene.bases)
         self.device.write(self.resources["frame"], record.reshape(1))
 
@@ -140,6 +151,16 @@ class FrameData:
         moving = self.scene.moving
         if moving and moving.serial != self._posed:
             self._posed = moving.hold(inputs.clip, inputs.time, loop=inputs.loop)
+
+    def read_arrays(self) -> dict[str, Any]:
+        """What the frame's twins take of the scene, as it is now, and of the picture before."""
+        previous = self.previous.read_arrays() if self.previous else {}
+        return {**self.scene.read_arrays(), **previous}
+
+    def read_motion(self) -> NDArray[np.float32]:
+        """[height, width, 2] pixels; see passes/motion.py."""
+        values = self.device.read(self.resources["motion"], np.float32, count=2 * self.pixels)
+        return values.reshape(self.height, self.width, 2)
 
     def grow_queues(self, stats: FrameStats) -> None:
         """Makes room for what the last frame dropped, and for the ray that each dropped one might

@@ -30,6 +30,9 @@ class FrameOptions:
     passes/frame_uniforms.py). It is off by default: at one sample a pixel, which nothing denoises,
     it adds noise wherever ambient light falls, and in the hall half as many node visits again.
 
+    `motion` adds a pass for how far each pixel's surface has moved on the picture since the one
+    before (passes/motion.py).
+
     `any_hit` is what rays do with a candidate on a triangle that is not opaque, one of ANY_HITS:
     "test" its alpha; take it for "opaque"; or "reject" it untested, which makes the most any-hit
     calls that there can be. Triangles that the build left out stay out, and the rasteriser, which
@@ -57,6 +60,7 @@ class FrameOptions:
     any_hit: str = "test"
     occlusion: bool = False
     occlusion_radius: float = 0.0
+    motion: bool = False
 
     def __post_init__(self) -> None:
         if self.any_hit not in ANY_HITS:

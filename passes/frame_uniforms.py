@@ -61,7 +61,8 @@ OCCLUSION_PART = 1 / 20
 class FrameInputs:
     """What may change from frame to frame without rebuilding anything. The scene is as `clip` has
     it at `time`, in seconds; without a clip as its file stands, whatever the time. Past its end a
-    clip begins again, or with `loop` False stays; before 0 it is as at 0."""
+    clip begins again, or with `loop` False stays; before 0 it is as at 0. Motion is from where
+    `previous_camera` saw things; None: the camera of the frame's last picture."""
 
     camera: Camera
     light: RectLight
@@ -75,6 +76,7 @@ class FrameInputs:
     time: float = 0.0
     clip: str | None = None
     loop: bool = True
+    previous_camera: Camera | None = None
 
 
 def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:

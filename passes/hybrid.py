@@ -25,6 +25,7 @@ from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, frame_inputs
 from passes.frames_in_flight import FramesInFlight
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
+from passes.motion import PreviousPicture
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
@@ -33,8 +34,14 @@ from passes.read_back import Traffic, collect_stats
 from passes.twins.frame import cpu_passes, run_cpu
 
 
-def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> list[Pass]:
-    """The frame, in order. Group counts of whole-picture passes are 8x8 pixel tiles."""
+def hybrid_passes(
+    device: Device,
+    scene: GpuScene,
+    options: FrameOptions,
+    previous: PreviousPicture | None = None,
+) -> list[Pass]:
+    """The frame, in order. Group counts of whole-picture passes are 8x8 pixel tiles. `previous` is
+    the frame's picture before, where `options` ask for motion and the scene moves."""
     shaders = "passes/shaders/"
     tiles = (-(-options.width // 8), -(-options.height // 8))
 
@@ -79,6 +86,10 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
             },
         )
 
+    def motion_passes() -> list[Pass]:
+        posed = previous.passes() if previous else []
+        return [*posed, tile_pass("motion", stage("motion", "motion"))]
+
     def occlusion_passes() -> list[Pass]:
         generate = stage("rays/occlusion", "occlusion")
         return [
@@ -106,6 +117,7 @@ def hybrid_passes(device: Device, scene: GpuScene, options: FrameOptions) -> lis
             surface_out="surface",
             depth_out="depth",
         ),
+        *(motion_passes() if options.motion else ()),
         tile_pass(
             "rays/reflection",
             stage("rays/reflection", "reflection"),
@@ -183,7 +195,7 @@ class HybridFrame:
         compiled = device.composer.compile_ms
         self.scene = scene or GpuScene(device, prepared)
         self.data = FrameData(device, self.scene, options)
-        self.passes = hybrid_passes(device, self.scene, options)
+        self.passes = hybrid_passes(device, self.scene, options, self.data.previous)
         self.compile_ms = device.composer.compile_ms - compiled
         self.inputs = frame_inputs(self.scene.prepared, options)
         self._overfull: FrameStats | None = None
@@ -266,12 +278,15 @@ class HybridFrame:
 
     def _begin(self, frame_index: int, sample_count: int, inputs: FrameInputs | None) -> Traffic:
         """Makes the room that the last frame lacked and writes the uniforms; the traffic so far."""
+        again = self._overfull is not None or not self.whole  # the last one gave no picture
         if self._overfull is not None:
             # Not before: the records of a frame stay readable until the next one.
             if self._overfull.stack_overflow:
                 stack = STACK_SIZES[STACK_SIZES.index(self.options.stack) + 1]
                 self.options = replace(self.options, stack=stack)
-                self.passes = hybrid_passes(self.device, self.scene, self.options)
+                self.passes = hybrid_passes(
+                    self.device, self.scene, self.options, self.data.previous
+                )
             self.data.grow_queues(self._overfull)
             self._make_frame()
             self._overfull = None
@@ -280,7 +295,7 @@ class HybridFrame:
         self.inputs = replace(
             inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
         )
-        self.data.write_inputs(self.inputs)
+        self.data.write_inputs(self.inputs, again=again)
         return before
 
     def _run_once(
@@ -321,8 +336,10 @@ class HybridFrame:
 
     def aov(self, name: str) -> Any:
         """One of depth (metres along the view axis, inf where nothing is), normal, roughness,
-        metalness, base_color, material, object, primitive; of counted frames <count>/<ray type>,
-        a pixel's sum (of stack_max: maximum), the counts being passes.slot_counts.SLOT_COUNTS."""
+        metalness, base_color, material, object, primitive; of frames with motion that (2 numbers,
+        pixels to the right and down since the picture before); of counted frames
+        <count>/<ray type>, a pixel's sum (of stack_max: maximum), the counts being
+        passes.slot_counts.SLOT_COUNTS."""
         return read_aov(self.data, name)
 
     def outputs(self) -> tuple[Output, ...]:
@@ -339,7 +356,7 @@ class HybridFrame:
             self.options,
             inputs,
             until=until,
-            arrays=self.scene.read_arrays(),
+            arrays=self.data.read_arrays(),
         )
 
     @property

@@ -162,6 +162,14 @@ OPTIONS: tuple[Option, ...] = (
         help="How far occlusion rays reach, metres; 0: a part of the scene's size.",
     ),
     of_frame(
+        "motion",
+        "motion vectors",
+        "flag",
+        "frame",
+        "none",
+        help="A pass for how far what each pixel shows has moved since the picture before.",
+    ),
+    of_frame(
         "traversal",
         "traversal",
         "choice",

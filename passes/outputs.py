@@ -46,6 +46,8 @@ PASS_OUTPUTS = (
     Output("primitive", "triangle", "id"),
 )
 
+MOTION = Output("motion", "motion", "vector", "pixels", shader="passes/shaders/display_motion.wgsl")
+
 
 @lru_cache(maxsize=16)
 def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
@@ -60,4 +62,4 @@ def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
         for ray in rays
         for count, (label, unit) in ((name, COUNT_LABELS[name]) for name in SLOT_COUNTS)
     )
-    return PASS_OUTPUTS + light + counts * options.count
+    return PASS_OUTPUTS + (MOTION,) * options.motion + light + counts * options.count

@@ -62,7 +62,7 @@ def _frame_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
     seen: set[str] = set()
     for gbuffer in GBUFFERS:
         for count in (False, True):
-            options = with_every_ray(FrameOptions(8, 8, gbuffer=gbuffer, count=count))
+            options = with_every_ray(FrameOptions(8, 8, gbuffer=gbuffer, count=count, motion=True))
             try:
                 names = [p.name for p in hybrid_passes(device, scene, options)]
             except ShaderError as error:

@@ -16,12 +16,14 @@ from bvh.counters import buffer_words
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
+from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.arguments import arguments
 from passes.twins.composite import composite
 from passes.twins.gbuffer_rays import gbuffer_rays
+from passes.twins.motion import motion
 from passes.twins.occlusion import occlusion
 from passes.twins.queue_push import empty_queue
 from passes.twins.reflection import reflection
@@ -80,6 +82,7 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
     return [
         CpuPass("gbuffer/rays", partial(gbuffer_rays, **primary), {"ids_out": "ids"}),
         CpuPass("gbuffer/resolve", resolve, resolved),
+        *((CpuPass("motion", motion),) if options.motion else ()),
         CpuPass("rays/reflection", reflection, {"push_queue": REFLECTION.queue}),
         arguments_pass(REFLECTION),
         traverse_pass(REFLECTION),
@@ -113,6 +116,12 @@ def make_resources(
     pixels = width * height
     prepared_arrays, bases = scene_arrays(prepared)
     resources: dict[str, Any] = {
+        "previous_view": pack_previous(
+            inputs.previous_camera or inputs.camera, width / height, still=True
+        ),
+        "previous_objects": prepared_arrays["tables"],
+        "previous_vertices": prepared_arrays["geometry"],
+        "motion": np.zeros((pixels, 2), np.float32),
         **(prepared_arrays if arrays is None else arrays),
         "frame": pack_uniforms(inputs, width, height, bases),
         "ids": np.zeros((height, width, 2), np.uint32),

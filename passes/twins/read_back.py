@@ -22,7 +22,7 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
     `inputs` are those that the frame was drawn with. Waits for the GPU many times."""
     pixels, bound, read = data.pixels, data.resources, data.device.read
     found: dict[str, Any] = {
-        **data.scene.read_arrays(),
+        **data.read_arrays(),
         "frame": pack_uniforms(inputs, data.width, data.height, data.scene.bases),
     }
     for name in ("ids", "visibility", "surface", "depth"):
@@ -41,6 +41,8 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         ("accumulated", np.float32, 4),
     ):
         found[name] = read(bound[name], kind, count=width * pixels).reshape(pixels, width)
+    if data.options.motion:
+        found["motion"] = data.read_motion().reshape(pixels, 2).copy()
     found["picture"] = read(bound["picture"], np.uint32, count=pixels)
     found["primary_failed"] = read(bound["primary_failed"], np.uint32, count=1)
     for ray in data.rays:

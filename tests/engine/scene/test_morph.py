@@ -198,6 +198,30 @@ def test_morphed_first_then_skinned(glb: Any, write: Any, corners: Any, animated
         check(posed(scene, scene.animation.clip(), 0.25).meshes[0], [0.25, -0.5])
 
 
+def test_morphed_nodes_beside_a_skin(glb: Any, write: Any, corners: Any) -> None:
+    """Each hangs on its own node, with its own weights."""
+    glb.node(mesh=_mesh(glb, corners), translation=[1, 0, 0])
+    glb.node(mesh=0, translation=[2, 0, 0], weights=[0, 1])
+    _clip(glb, 0)
+    _clip(glb, 1, values=KEYS[::-1])
+    glb.node(name="joint", translation=[7, 7, 7])
+    glb.add("skins", {"joints": [2]})
+    skinned = {
+        "JOINTS_0": glb.accessor([[0, 0, 0, 0]] * 3, "u1"),
+        "WEIGHTS_0": glb.accessor([[1, 0, 0, 0]] * 3),
+    }
+    glb.node(mesh=_mesh(glb, corners, **skinned), skin=0)
+    scene = load_scene(write(glb))
+    assert scene.animation is not None
+    first, second = scene.animation.clips
+    mixes = (([0, 0], [0, 1]), ([1, 2], [0, 1]), ([0, 0], [0, 0]))
+    shown = (scene, posed(scene, first, 2.0), posed(scene, second, 2.0))
+    for pose, (a, b) in zip(shown, mixes, strict=True):
+        for mesh, mix, move in zip(pose.meshes, (a, b, [0, 0]), (1, 2, 7), strict=True):
+            there = _mixed(corners, mix)[0] + (np.full(3, 7) if move == 7 else [move, 0, 0])
+            np.testing.assert_allclose(mesh.positions, there, atol=1e-6)
+
+
 def test_copies_in_a_scene_file(glb: Any, corners: Any, tmp_path: Any) -> None:
     glb.node(name="root", children=[1], translation=[0, 1, 0])
     glb.node(root=False, name="face", mesh=_mesh(glb, corners, [3, 3]))
