@@ -185,8 +185,15 @@ def test_a_picture_that_is_drawn_again_keeps_its_motion(device: Any, kit: Any) -
     moved = _motion(frame, camera=camera)
     assert moved.any()
     small = _frame(device, scene, queue_fraction=0.01)
-    assert not small.run(0).valid
-    assert small.run(0).valid and not small.aov("motion").any()
+    up = look_at(scene.camera.position, np.array([0, 7.0, -5.0]), scene.camera.y_fov)
+    assert not _motion(small, camera=up).any()  # the sky needs no queue
+    assert not small.run(0, inputs=replace(small.inputs, camera=scene.camera)).valid
+    whole = _frame(device, scene)
+    _motion(whole, camera=up)
+    expected = _motion(whole, camera=scene.camera)
+    found = _motion(small)
+    assert expected.any()
+    np.testing.assert_allclose(found, expected, atol=EXACT)
     for _ in small.steps(inputs=replace(small.inputs, camera=camera), budget_ms=0.01):
         break  # left: no picture came of it
     np.testing.assert_allclose(_motion(small, camera=camera), moved, atol=EXACT)
