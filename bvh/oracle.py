@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bvh.rays import MISS_ID, RAY, RayFlags, Rays, make_rays, valid_rays
 from bvh.traversal import Walk
-from bvh.walk_options import COUNTERS, RESULTS, Accept, StepLog, WalkOptions
+from bvh.walk_options import COUNTERS, RESULTS, Accept, Resume, StepLog, WalkOptions
 
 __all__ = [
     "MISS_ID",
@@ -24,6 +24,7 @@ __all__ = [
     "Accept",
     "Counters",
     "RayFlags",
+    "Resume",
     "Trace",
     "make_rays",
     "trace",
@@ -69,6 +70,7 @@ class Trace:
     counters: Counters
     overflows: U32  # stack entries dropped, plus 1 for a ray stopped as going round or at the limit
     invalid: NDArray[np.bool_]  # rays refused unwalked (see bvh.rays.valid_rays)
+    waits: NDArray[np.bool_]  # the hit is a candidate that was not tested
 
     @property
     def hit(self) -> NDArray[np.bool_]:
@@ -94,6 +96,8 @@ def trace(
     step_limit: int = STEP_LIMIT,
     kernel_order: bool = False,
     log: StepLog | None = None,
+    defer: bool = False,
+    resume: Resume | None = None,
     workers: int | None = None,
 ) -> Trace:
     """Trace `rays` [n] of RAY through the container at byte 0 of `words` (a SceneBvh's words, or
@@ -107,6 +111,9 @@ def trace(
     sort: visit children near-first; default True for closest-hit and False for any-hit.
     kernel_order: of the hit children only the first comes first, the others last slot first, as the
     GPU kernel takes them. log: is told every step.
+    defer: candidates are taken untested for hits that wait (`Trace.waits`): any_hit rays end there.
+    resume: where a round before ended in candidates that were rejected; the order of visits has to
+    be that of the round.
     UserError for a node pointer beyond the buffer or a node that tracers do not read.
     """
     words = np.ascontiguousarray(words, np.uint32)
@@ -121,6 +128,7 @@ def trace(
         step_limit=step_limit,
         kernel_order=kernel_order,
         log=log,
+        defer=defer,
     )
     n = len(rays)
     out = {name: np.full(n, miss, dtype) for name, (dtype, miss) in RESULTS.items()}
@@ -137,6 +145,7 @@ def trace(
                 options,
                 {name: values[rows] for name, values in out.items()},
                 {name: values[rows] for name, values in counters.items()},
+                None if resume is None else resume.rows(rows),
             ).run()
 
     if workers is None:

@@ -21,7 +21,7 @@ from bvh.instance_entry import enter_instances, passes_mask
 from bvh.ray_box import flush_components, intersect_boxes, invert_components
 from bvh.ray_triangle import AXIS_ORDER, dominant_axis, intersect_triangles
 from bvh.rays import MISS_ID, RayFlags, Rays, valid_rays
-from bvh.walk_options import WalkOptions
+from bvh.walk_options import Resume, WalkOptions
 from engine.gpu.errors import UserError
 
 U32 = NDArray[np.uint32]
@@ -48,14 +48,20 @@ class Walk:
         options: WalkOptions,
         out: dict[str, NDArray[Any]],
         counters: dict[str, U32],
+        resume: Resume | None = None,
     ) -> None:
         n = len(rays)
+        self.resume, self.passed = resume, np.zeros(n, np.bool_)
         self.words, self.options, self.out, self.counters = words, options, out, counters
         self.floats = words.view(np.float32)
         self.world_origin = np.ascontiguousarray(rays["origin"].T)
         self.world_direction = flush_components(np.ascontiguousarray(rays["direction"].T))
         self.t_min = np.ascontiguousarray(rays["t_min"])
         self.t_limit = rays["t_max"].copy()  # shrinks to the best hit
+        # Boxes keep the ray's own beginning, so that they are visited in the same order.
+        self.first_t = self.t_min
+        if resume is not None and not options.any_hit:
+            self.first_t = np.nextafter(resume.t, np.float32(-np.inf))
         # The ray in the space of the container it is in, and the same with rotated components.
         self.origin, self.inverse = np.empty((3, n), np.float32), np.empty((3, n), np.float32)
         self.rotated = np.empty((2, 3, n), np.float32)
@@ -255,7 +261,7 @@ class Walk:
         at = lanes[found.lanes]
         t = np.ldexp(found.t, -self.exponent[at])
         # Open interval on both sides: at equal t the first triangle tested keeps the hit.
-        near = np.flatnonzero((t > self.t_min[at]) & (t < self.t_limit[at]))
+        near = np.flatnonzero((t > self.first_t[at]) & (t < self.t_limit[at]))
         before = self.out["crossings"][lanes] if self.options.log is not None else None
         if near.size:
             self._offer(
@@ -298,8 +304,13 @@ class Walk:
         )
         keep = ~found.culled
         self.counters["triangle_hits"][lanes[keep]] += np.uint32(1)
-        if options.accept is not None:
-            asked = np.flatnonzero(keep & ~found.opaque)
+        pointer = ((address >> 1) | kind).astype(np.uint32)
+        asks = keep & ~found.opaque
+        if self.resume is not None:
+            known = self._known(lanes, asks, t, pointer)
+            keep, asks = keep & ~known, asks & ~known
+        if options.accept is not None and not options.defer:
+            asked = np.flatnonzero(asks)
             if asked.size:
                 self.counters["any_hits"][lanes[asked]] += np.uint32(1)
                 keep[asked] = not options.flags & RayFlags.REJECT and options.accept(
@@ -312,9 +323,21 @@ class Walk:
             "object": found.object,
             "primitive": found.primitive,
             "instance": self.instance[lanes],
-            "pointer": ((address >> 1) | kind).astype(np.uint32),
+            "pointer": pointer,
+            "waits": asks & options.defer,
         }
         self._commit(lanes[keep], {name: value[keep] for name, value in hit.items()})
+
+    def _known(self, lanes: Index, asks: Any, t: NDArray[np.float32], pointer: U32) -> Any:
+        """Which candidates were rejected before the ray was resumed."""
+        assert self.resume is not None
+        known = asks & ~self.passed[lanes]
+        if not self.options.any_hit:
+            known &= t == self.resume.t[lanes]
+        here = known & (pointer == self.resume.pointer[lanes])
+        here &= self.instance[lanes] == self.resume.instance[lanes]
+        self.passed[lanes[here]] = True
+        return known
 
     def _commit(self, lanes: Index, hit: dict[str, NDArray[Any]]) -> None:
         self.out["crossings"][lanes] += np.uint32(1)

@@ -35,7 +35,21 @@ RESULTS: dict[str, tuple[Any, Any]] = {  # name -> (dtype, value of a miss)
     "crossings": (np.uint32, 0),
     "overflows": (np.uint32, 0),
     "invalid": (np.bool_, False),
+    "waits": (np.bool_, False),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where rays [n] go on: behind a triangle that the alpha test rejected, in the order of visits.
+    `t` is where they cross it, `pointer` its node pointer in the buffer, `instance` its id."""
+
+    t: F32
+    pointer: U32
+    instance: U32
+
+    def rows(self, rows: slice) -> "Resume":
+        return Resume(self.t[rows], self.pointer[rows], self.instance[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,7 @@ class WalkOptions:
     step_limit: int
     kernel_order: bool = False
     log: "StepLog | None" = None
+    defer: bool = False
 
 
 class StepLog(Protocol):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bvh.counters import buffer_words
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
+from passes.candidates import CANDIDATE, queue_names, round_count
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
@@ -50,6 +51,9 @@ class FrameData:
             ray.name: max(1, int(self.pixels * ray.slots_per_pixel * options.queue_fraction))
             for ray in self.rays
         }
+        self.rounds = round_count(options, scene.rays_ask)
+        # Few rays of a frame meet candidates; where more do, the next frame has room for all.
+        self.waiting = {name: -(-count // 4) for name, count in self.capacities.items()}
         self._posed = 0  # MovingScene.serial when the last frame began
         self._check_limits()
         self.textures: dict[str, Any] = {}
@@ -90,6 +94,12 @@ class FrameData:
                     histogram: None,
                 }
             self.cleared[ray.queue] = QUEUE_HEADER.size
+            self._add_candidates(ray)
+            for name in self.candidate_queues(ray):
+                self.resources[f"{name}_arguments"] = device.buffer(
+                    f"{name}_arguments", 12, "STORAGE|INDIRECT|COPY_SRC|COPY_DST"
+                )
+                self.cleared[name] = QUEUE_HEADER.size
 
     def _check_limits(self) -> None:
         side = self.device.limits["max-texture-dimension-2d"]
@@ -114,6 +124,16 @@ class FrameData:
 
     def _add_queue(self, ray: RayType) -> None:
         self.resources[ray.queue] = self.device.buffer(ray.queue, self._queue_bytes(ray))
+
+    def candidate_queues(self, ray: RayType) -> tuple[str, ...]:
+        """Of all rounds; none where rays test inline."""
+        return tuple(name for i in range(self.rounds) for name in queue_names(ray.name, i))
+
+    def _add_candidates(self, ray: RayType) -> None:
+        size = QUEUE_HEADER.size + CANDIDATE.size * self.waiting[ray.name]
+        for name in self.candidate_queues(ray):
+            self.device.check_binding(f"the candidates of {ray.name} rays", size)
+            self.resources[name] = self.device.buffer(name, size)
 
     def _add_texture(self, name: str, texel_format: str) -> None:
         usage = "TEXTURE_BINDING|RENDER_ATTACHMENT|COPY_SRC"
@@ -171,6 +191,9 @@ class FrameData:
             if wanted > self.capacities[ray.name]:
                 self.capacities[ray.name] = wanted
                 self._add_queue(ray)
+            if stats.rays[ray.name].candidates_dropped:
+                self.waiting[ray.name] = self.capacities[ray.name]
+                self._add_candidates(ray)
 
     def read_header(self, ray: RayType) -> dict[str, int]:
         record = self.device.read(self.resources[ray.queue], QUEUE_HEADER.dtype, count=1)[0]

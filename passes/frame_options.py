@@ -12,6 +12,8 @@ GBUFFERS = ("raster", "rays")
 UPDATES = ("refit", "rebuild", "policy")
 # What becomes of a candidate on a triangle that is not opaque, by the ray flags that say so.
 ANY_HITS = {"test": RayFlags.NONE, "opaque": RayFlags.OPAQUE, "reject": RayFlags.REJECT}
+ANY_HIT_MODES = ("inline", "queue")
+MOST_ROUNDS = 8
 FULL_MASK = 0xFF  # sees every instance
 PRIMARY = "primary"  # in masks, the name of what the G-buffer sees: rasterised or by rays
 
@@ -36,7 +38,9 @@ class FrameOptions:
     `any_hit` is what rays do with a candidate on a triangle that is not opaque, one of ANY_HITS:
     "test" its alpha; take it for "opaque"; or "reject" it untested, which makes the most any-hit
     calls that there can be. Triangles that the build left out stay out, and the rasteriser, which
-    has no rays, always tests.
+    has no rays, always tests. `any_hit_mode` says where rays test: "inline", or in passes between
+    `any_hit_rounds` rounds of traversal and a last one, inline again ("queue", see
+    passes/candidates.py; contract traversal has no rounds). Both give the same hits.
 
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
@@ -61,10 +65,17 @@ class FrameOptions:
     occlusion: bool = False
     occlusion_radius: float = 0.0
     motion: bool = False
+    any_hit_mode: str = "inline"
+    any_hit_rounds: int = 2
 
     def __post_init__(self) -> None:
         if self.any_hit not in ANY_HITS:
             raise UserError(f"unknown any-hit '{self.any_hit}', there are {', '.join(ANY_HITS)}")
+        if self.any_hit_mode not in ANY_HIT_MODES:
+            there = ", ".join(ANY_HIT_MODES)
+            raise UserError(f"unknown any-hit mode '{self.any_hit_mode}', there are {there}")
+        if not 1 <= self.any_hit_rounds <= MOST_ROUNDS:
+            raise UserError(f"any-hit rounds are 1 to {MOST_ROUNDS}, not {self.any_hit_rounds}")
         if self.update not in UPDATES:
             raise UserError(f"unknown update '{self.update}', there are {', '.join(UPDATES)}")
         radius = self.occlusion_radius

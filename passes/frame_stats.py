@@ -20,6 +20,7 @@ class RayStats:
     payload_bytes: int
     replaced: int  # directions below the geometric horizon that were mirrored up
     failed: int  # bits of bvh.gpu.trace_rays.FAILURES
+    candidates_dropped: int = 0  # rays that lost the alpha test that they waited for
     hits: int | None = None
     misses: int | None = None
     nodes: int | None = None

@@ -18,6 +18,7 @@ from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
 from engine.scene.pose import ClipSpan, timeline
 from passes.aov import read_aov
+from passes.candidates import queue_names, round_count
 from passes.frame_data import FrameData
 from passes.frame_options import GBUFFERS, PRIMARY, FrameOptions
 from passes.frame_stats import FrameStats
@@ -45,7 +46,7 @@ def hybrid_passes(
     shaders = "passes/shaders/"
     tiles = (-(-options.width // 8), -(-options.height // 8))
 
-    twins = {item.name: item.twin for item in cpu_passes(options)}
+    twins = {item.name: item.twin for item in cpu_passes(options, scene.rays_ask)}
 
     def stage(name: str, file: str, **settings: Any) -> Stage:
         twin = twins.get(name)
@@ -57,34 +58,61 @@ def hybrid_passes(
     def tile_pass(name: str, item: Stage, **bind: str) -> Pass:
         return stage_pass(name, item, tiles, bind=bind, first_unit=first_unit("first_tile_row"))
 
-    def arguments_pass(ray: RayType, user: str) -> Pass:
+    def arguments_pass(queue: str, user: str) -> Pass:
         return stage_pass(
             f"arguments/{user}",
             stage(f"arguments/{user}", "arguments"),
             (1, 1),
-            bind={"queue": ray.queue, "arguments": f"{user}_arguments"},
+            bind={"queue": queue, "arguments": f"{user}_arguments"},
         )
 
-    def traverse_pass(ray: RayType) -> Pass:
+    def traverse_passes(ray: RayType) -> list[Pass]:
         slots, constants = traversal(scene, options, ray)
-        file = "traverse_queue"
+        counted = "_counted" if options.count else ""
         if options.count:
-            file = "traverse_queue_counted"
             constants = {**constants, "SLOTS_PER_PIXEL": ray.slots_per_pixel}
-        name = f"traverse/{ray.name}/0"
-        return stage_pass(
-            name,
+        bound = {
+            "queue": ray.queue,
+            "results": ray.results,
+            "counters": f"{ray.name}_counters",
+            "slot_counts": ray.slot_counts,
+        }
+
+        def queue_pass(name: str, file: str, user: str, settings: Any, **bind: str) -> Pass:
+            filled = slots
+            if file == "traverse_round":  # which tests nothing
+                filled = {**slots, "accept": f"{shaders}accept_opaque.wgsl"}
             # Only bytes that were built in this process reach a frame.
-            stage(name, file, slots=slots, constants=constants, trusted=True),
-            arguments=f"{ray.name}_arguments",
-            first_unit=first_unit("first_group"),
-            bind={
-                "queue": ray.queue,
-                "results": ray.results,
-                "counters": f"{ray.name}_counters",
-                "slot_counts": ray.slot_counts,
-            },
-        )
+            item = stage(name, f"{file}{counted}", slots=filled, constants=settings, trusted=True)
+            return stage_pass(
+                name,
+                item,
+                arguments=f"{user}_arguments",
+                first_unit=first_unit("first_group"),
+                bind={**bound, **bind},
+            )
+
+        rounds = round_count(options, scene.rays_ask)
+        name = f"traverse/{ray.name}"
+        if not rounds:
+            return [queue_pass(f"{name}/0", "traverse_queue", ray.name, constants)]
+        found, user, behind = [], ray.name, queue_names(ray.name, 0)[1]
+        tests = {key: constants[key] for key in ("SLOTS_PER_PIXEL",) if key in constants}
+        for number in range(rounds):
+            here, rejected = queue_names(ray.name, number)
+            settings = {**constants, "DEFER": True, "RESUMED": number > 0}
+            bind = {"rejected": behind, "push_queue": here}
+            test = {"candidates": here, "push_queue": rejected}
+            found += [
+                queue_pass(f"{name}/{number}", "traverse_round", user, settings, **bind),
+                arguments_pass(here, here),
+                queue_pass(f"any-hit/{ray.name}/{number}", "test_candidates", here, tests, **test),
+                arguments_pass(rejected, rejected),
+            ]
+            user = behind = rejected
+        settings = {**constants, "RESUMED": True}
+        last = queue_pass(f"{name}/{rounds}", "traverse_last", user, settings, rejected=behind)
+        return [*found, last]
 
     def motion_passes() -> list[Pass]:
         posed = previous.passes() if previous else []
@@ -94,8 +122,8 @@ def hybrid_passes(
         generate = stage("rays/occlusion", "occlusion")
         return [
             tile_pass("rays/occlusion", generate, push_queue=OCCLUSION.queue),
-            arguments_pass(OCCLUSION, "occlusion"),
-            traverse_pass(OCCLUSION),
+            arguments_pass(OCCLUSION.queue, "occlusion"),
+            *traverse_passes(OCCLUSION),
         ]
 
     if options.gbuffer == "raster":
@@ -123,8 +151,8 @@ def hybrid_passes(
             stage("rays/reflection", "reflection"),
             push_queue=REFLECTION.queue,
         ),
-        arguments_pass(REFLECTION, "reflection"),
-        traverse_pass(REFLECTION),
+        arguments_pass(REFLECTION.queue, "reflection"),
+        *traverse_passes(REFLECTION),
         tile_pass("rays/shadow", stage("rays/shadow", "shadow"), push_queue=SHADOW.queue),
         stage_pass(
             "shade/reflection",
@@ -133,8 +161,8 @@ def hybrid_passes(
             first_unit=first_unit("first_group"),
             bind={"push_queue": SHADOW.queue},
         ),
-        arguments_pass(SHADOW, "shadow"),
-        traverse_pass(SHADOW),
+        arguments_pass(SHADOW.queue, "shadow"),
+        *traverse_passes(SHADOW),
         *(occlusion_passes() if options.occlusion else ()),
         tile_pass(
             "composite",

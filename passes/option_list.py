@@ -8,7 +8,7 @@ from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, OPACITIES, P
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
-from passes.frame_options import ANY_HITS, GBUFFERS, PRIMARY, UPDATES
+from passes.frame_options import ANY_HIT_MODES, ANY_HITS, GBUFFERS, MOST_ROUNDS, PRIMARY, UPDATES
 from passes.option import (
     COST_TERMS,
     KINDS,
@@ -168,6 +168,26 @@ OPTIONS: tuple[Option, ...] = (
         "frame",
         "none",
         help="A pass for how far what each pixel shows has moved since the picture before.",
+    ),
+    of_frame(
+        "any_hit_mode",
+        "any-hit mode",
+        "choice",
+        "frame",
+        "any-hit",
+        choices=ANY_HIT_MODES,
+        help="Where rays test for holes: inline, or in passes between rounds of traversal.",
+    ),
+    of_frame(
+        "any_hit_rounds",
+        "any-hit rounds",
+        "number",
+        "frame",
+        "any-hit",
+        low=1,
+        high=MOST_ROUNDS,
+        step=1,
+        help="Rounds of traversal before the one that tests inline.",
     ),
     of_frame(
         "traversal",

@@ -60,10 +60,13 @@ def collect_stats(
             "payload_bytes": ray.record.size,
             "replaced": header["replaced"],
             "failed": header["failed"],
+            "candidates_dropped": sum(
+                int(numbers[name][0]["dropped"]) for name in data.candidate_queues(ray)
+            ),
         }
         counted = _counted(data, numbers, ray, header, objects) if data.options.count else {}
         rays[ray.name] = RayStats(**basic, **counted)
-    dropped = sum(r.dropped for r in rays.values())
+    dropped = sum(r.dropped + r.candidates_dropped for r in rays.values())
     failures = [text for bit, text in FAILURES.items() if failed & bit]
     if dropped:
         failures.append(f"{dropped} rays were dropped by full queues")

@@ -47,7 +47,8 @@ class StatisticsBuffers:
         word = np.dtype(np.uint32)
         self.items = [_Item("primary_failed", word, 1)]
         for ray in data.rays:
-            self.items.append(_Item(ray.queue, QUEUE_HEADER.dtype, 1))
+            for queue in (ray.queue, *data.candidate_queues(ray)):
+                self.items.append(_Item(queue, QUEUE_HEADER.dtype, 1))
             if data.options.count:
                 self.items += counted_items(ray, data.instance_count)
         self.size = sum(item.size for item in self.items)

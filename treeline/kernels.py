@@ -5,6 +5,7 @@ scene of two triangles, one opaque and one alpha-tested, stands in.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from engine.scene.default_view import with_default_view
 from engine.scene.material import Material
 from engine.scene.mesh import Mesh
 from engine.scene.scene import Instance, Parts, Scene
+from passes.frame_options import ANY_HIT_MODES
 from passes.gpu_scene import GpuScene
 from passes.hybrid import GBUFFERS, FrameOptions, hybrid_passes
 from passes.prepare import PreparedScene, prepare
@@ -60,9 +62,12 @@ def two_triangles() -> Scene:
 def _frame_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
     scene = GpuScene(device, prepared)
     seen: set[str] = set()
-    for gbuffer in GBUFFERS:
+    for gbuffer, mode in product(GBUFFERS, ANY_HIT_MODES):
         for count in (False, True):
-            options = with_every_ray(FrameOptions(8, 8, gbuffer=gbuffer, count=count, motion=True))
+            options = FrameOptions(
+                8, 8, gbuffer=gbuffer, count=count, motion=True, any_hit_mode=mode
+            )
+            options = with_every_ray(options)
             try:
                 names = [p.name for p in hybrid_passes(device, scene, options)]
             except ShaderError as error:
@@ -70,8 +75,9 @@ def _frame_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
                 continue
             for name in names:
                 # Only what counts is another kernel in a counted frame.
-                counts = count and name.split("/")[0] in ("traverse", "shade")
-                label = f"{name}{' (counted)' if counts else ''}"
+                counts = count and name.split("/")[0] in ("traverse", "any-hit", "shade")
+                rounds = mode == "queue" and name.startswith("traverse")
+                label = f"{name}{' (round)' if rounds else ''}{' (counted)' if counts else ''}"
                 if label not in seen:
                     seen.add(label)
                     yield label, None

@@ -29,6 +29,7 @@ class Setting:
     traversal: str = "fast"  # one of bvh.gpu.trace_rays.TRAVERSALS
     any_hit: str = "test"  # one of passes.frame_options.ANY_HITS
     occlusion: dict[str, Any] = field(default_factory=dict)  # its radius, if there is any
+    any_hit_mode: str = "inline"  # one of passes.frame_options.ANY_HIT_MODES
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -52,6 +53,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
                 "gbuffer": setting.gbuffer,
                 "traversal": setting.traversal,
                 "any_hit": setting.any_hit,
+                "any_hit_mode": setting.any_hit_mode,
                 "frames": len(timed.frames),
                 "warmup": timed.warmup,
                 "result_hash": timed.result_hash,

@@ -19,6 +19,25 @@
 
 const NO_KEY: u32 = 0xffffffffu;
 
+override DEFER: bool = false; // candidates wait for their test in a queue
+override RESUMED: bool = false; // rays go on behind a candidate that was rejected
+
+// Where a ray goes on: behind this triangle, in the order of visits. Nothing before it is asked again.
+struct Resume {
+    t: f32,
+    place: u32, // block << 2 | triangle
+    instance: u32,
+    passed: bool,
+}
+
+var<private> resume: Resume;
+// What the ray hits is a candidate whose test is outstanding, and where it is.
+struct Tentative {
+    waits: bool,
+    place: u32,
+}
+var<private> tentative: Tentative;
+
 struct Weights {
     u: f32,
     v: f32,
@@ -139,7 +158,19 @@ fn consider(
     var geometry = tail.x;
     if (HAS_FANS && kind >= NODE_TRIANGLE_2) { geometry = fan_geometry(tail.w); }
     let verdict = judge(hit.front, geometry, flags);
-    if (verdict != ASK) { return verdict == COUNTS; }
+    if (verdict != ASK) {
+        if (DEFER && verdict == COUNTS) { tentative.waits = false; }
+        return verdict == COUNTS;
+    }
+    if (RESUMED && !resume.passed && (ANY_HIT || hit.t == resume.t)) {
+        resume.passed = resume.place == ((block << 2u) | triangle)
+            && resume.instance == bvh[(instance_unit << 2u) + 4u].x;
+        return false;
+    }
+    if (DEFER) {
+        tentative.waits = true;
+        return true;
+    }
     count_any_hit();
     if ((RAY_FLAGS & RAY_REJECT) != 0u) { return false; }
     let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);
@@ -161,6 +192,10 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     note_start(given, instance_unit);
     var result = TraceResult(Hit(ray.t_max, 0.0, 0.0, MISS, MISS, MISS), 0u);
     let t_min = max(ray.t_min, 0.0); // also what makes entry distances comparable as integers
+    // From the rejected candidate on, itself included. Boxes keep the ray's own beginning: what order
+    // they are visited in depends on which of a node's are hit.
+    var first_t = t_min;
+    if (RESUMED && !ANY_HIT) { first_t = bitcast<f32>(bitcast<u32>(resume.t) - 1u); }
     var best = TriangleHit(ray.t_max, 0.0, 0.0, false, false);
     var best_triangle = 0u; // block << 2 | triangle, the block in 64-byte units of the buffer
     var best_instance = 0u;
@@ -195,7 +230,11 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             } else {
                 bounds = load_fp32_bounds(at);
             }
-            let boxes = test_boxes(box_ray, t_min, best.t, bounds.min_x, bounds.min_y, bounds.min_z,
+            // In rounds, in steps of four ULPs as child_key has it: what is pruned then comes behind all
+            // that is not, and the order of these is that of any other round.
+            var prune_t = best.t;
+            if (DEFER || RESUMED) { prune_t = bitcast<f32>(bitcast<u32>(best.t) | 3u); }
+            let boxes = test_boxes(box_ray, t_min, prune_t, bounds.min_x, bounds.min_y, bounds.min_z,
                 bounds.max_x, bounds.max_y, bounds.max_z);
             let k0 = child_key(boxes.entry.x, boxes.hit.x, children.x, 0u);
             let k1 = child_key(boxes.entry.y, boxes.hit.y, children.y, 1u);
@@ -253,7 +292,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                     if (triangle == 3u) { point = w0.xyz; }
                     let to_rim = project(triangle_ray, point);
                     let next_side = edge(apex, to_rim, zero);
-                    let found = test_projected(triangle_ray, t_min, best.t, from_rim, to_rim, apex,
+                    let found = test_projected(triangle_ray, first_t, best.t, from_rim, to_rim, apex,
                         next_side, side, edge(to_rim, from_rim, zero));
                     let taken = consider(found, block, kind, triangle, instance_unit, unit_base);
                     note_triangle(node, at, triangle, found, best.t, taken);
@@ -272,7 +311,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 let b = project(triangle_ray, vec3f(w0.w, w1.xy));
                 let c = project(triangle_ray, vec3f(w1.zw, w2.x));
                 let shared_edge = edge(c, b, zero);
-                let first = test_projected(triangle_ray, t_min, best.t, a, b, c,
+                let first = test_projected(triangle_ray, first_t, best.t, a, b, c,
                     shared_edge, edge(a, c, zero), edge(b, a, zero));
                 accepted = consider(first, block, kind, 0u, instance_unit, unit_base);
                 note_triangle(node, at, 0u, first, best.t, accepted);
@@ -283,7 +322,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 }
                 if (kind == NODE_TRIANGLE_1) {
                     let d = project(triangle_ray, w2.yzw);
-                    let second = test_projected(triangle_ray, t_min, best.t, b, d, c,
+                    let second = test_projected(triangle_ray, first_t, best.t, b, d, c,
                         edge(c, d, zero), -shared_edge, edge(d, b, zero));
                     let second_accepted = consider(second, block, kind, 1u, instance_unit, unit_base);
                     note_triangle(node, at, 1u, second, best.t, second_accepted);
@@ -358,6 +397,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     count_leave_instance();
     note_end(node, result.failed, best.t, best.hit);
 
+    tentative.place = best_triangle;
     if (best.hit) {
         let block = best_triangle >> 2u;
         let tail = bvh[(block << 2u) + 3u];

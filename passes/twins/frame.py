@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bvh.counters import buffer_words
+from passes.candidates import CANDIDATE, queue_names, round_count
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
@@ -30,8 +31,14 @@ from passes.twins.reflection import reflection
 from passes.twins.resolve import resolve
 from passes.twins.shade import shade
 from passes.twins.shadow import shadow
+from passes.twins.test_candidates import test_candidates
+from passes.twins.test_candidates_counted import test_candidates_counted
+from passes.twins.traverse_last import traverse_last
+from passes.twins.traverse_last_counted import traverse_last_counted
 from passes.twins.traverse_queue import traverse_queue
 from passes.twins.traverse_queue_counted import traverse_queue_counted
+from passes.twins.traverse_round import traverse_round
+from passes.twins.traverse_round_counted import traverse_round_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class CpuPass:
     bindings of its stage, to the frame's resources where the names differ."""
 
     name: str
-    twin: Callable[..., None]
+    twin: Callable[..., Any]
     bind: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -52,30 +59,56 @@ class CpuPass:
         self.twin(*(resources[self.bind.get(name, name)] for name in self.bindings))
 
 
-def cpu_passes(options: FrameOptions) -> list[CpuPass]:
-    """The frame, in order, each pass named as in `passes.hybrid.hybrid_passes`."""
+def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
+    """The frame, in order, each pass named as in `passes.hybrid.hybrid_passes`. `asks`: whether a
+    triangle's alpha is to be tested (`PreparedScene.asks`)."""
 
-    def arguments_pass(ray: RayType) -> CpuPass:
-        bind = {"queue": ray.queue, "arguments": f"{ray.name}_arguments"}
-        return CpuPass(f"arguments/{ray.name}", arguments, bind)
+    def arguments_pass(queue: str, user: str) -> CpuPass:
+        bind = {"queue": queue, "arguments": f"{user}_arguments"}
+        return CpuPass(f"arguments/{user}", arguments, bind)
 
-    def traverse_pass(ray: RayType) -> CpuPass:
-        twin = traverse_queue_counted if options.count else traverse_queue
-        sort = options.sort_shadow if ray.any_hit else True
-        bind = {
+    def traverse_passes(ray: RayType) -> list[CpuPass]:
+        rays: dict[str, Any] = {
+            "ray": ray,
+            "sort": options.sort_shadow if ray.any_hit else True,
+            "mask": options.mask(ray.name),
+            "flags": options.ray_flags,
+        }
+        bound = {
             "queue": ray.queue,
             "results": ray.results,
             "counters": f"{ray.name}_counters",
             "slot_counts": ray.slot_counts,
         }
-        settings: dict[str, Any] = {"mask": options.mask(ray.name), "flags": options.ray_flags}
-        twin = partial(twin, ray=ray, sort=sort, **settings)
-        return CpuPass(f"traverse/{ray.name}/0", twin, bind)
+        name, count = f"traverse/{ray.name}", options.count
+        rounds = round_count(options, asks)
+        if not rounds:
+            twin: Any = traverse_queue_counted if count else traverse_queue
+            return [CpuPass(f"{name}/0", partial(twin, **rays), bound)]
+        found, behind = [], queue_names(ray.name, 0)[1]
+        for number in range(rounds):
+            here, rejected = queue_names(ray.name, number)
+            twin = partial(
+                traverse_round_counted if count else traverse_round, **rays, resumed=number > 0
+            )
+            test = partial(test_candidates_counted if count else test_candidates, ray=ray)
+            bind = {**bound, "rejected": behind, "push_queue": here}
+            test_bind = {**bound, "candidates": here, "push_queue": rejected}
+            found += [
+                CpuPass(f"{name}/{number}", twin, bind),
+                arguments_pass(here, here),
+                CpuPass(f"any-hit/{ray.name}/{number}", test, test_bind),
+                arguments_pass(rejected, rejected),
+            ]
+            behind = rejected
+        last = partial(traverse_last_counted if count else traverse_last, **rays)
+        bind = {**bound, "rejected": behind}
+        return [*found, CpuPass(f"{name}/{rounds}", last, bind)]
 
     occlusion_passes = [
         CpuPass("rays/occlusion", occlusion, {"push_queue": OCCLUSION.queue}),
-        arguments_pass(OCCLUSION),
-        traverse_pass(OCCLUSION),
+        arguments_pass(OCCLUSION.queue, OCCLUSION.name),
+        *traverse_passes(OCCLUSION),
     ]
     primary: dict[str, Any] = {"mask": options.mask(PRIMARY), "flags": options.ray_flags}
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
@@ -84,14 +117,14 @@ def cpu_passes(options: FrameOptions) -> list[CpuPass]:
         CpuPass("gbuffer/resolve", resolve, resolved),
         *((CpuPass("motion", motion),) if options.motion else ()),
         CpuPass("rays/reflection", reflection, {"push_queue": REFLECTION.queue}),
-        arguments_pass(REFLECTION),
-        traverse_pass(REFLECTION),
+        arguments_pass(REFLECTION.queue, REFLECTION.name),
+        *traverse_passes(REFLECTION),
         CpuPass("rays/shadow", shadow, {"push_queue": SHADOW.queue}),
         CpuPass(
             "shade/reflection", partial(shade, count=options.count), {"push_queue": SHADOW.queue}
         ),
-        arguments_pass(SHADOW),
-        traverse_pass(SHADOW),
+        arguments_pass(SHADOW.queue, SHADOW.name),
+        *traverse_passes(SHADOW),
         *(occlusion_passes if options.occlusion else ()),
         CpuPass(
             "composite",
@@ -141,6 +174,10 @@ def make_resources(
         capacity = max(1, int(slots * options.queue_fraction))
         resources[ray.queue] = empty_queue(ray.record, capacity)
         resources[f"{ray.name}_arguments"] = np.zeros(3, np.uint32)
+        for number in range(round_count(options, prepared.asks)):
+            for name in queue_names(ray.name, number):
+                resources[name] = empty_queue(CANDIDATE, capacity)
+                resources[f"{name}_arguments"] = np.zeros(3, np.uint32)
         resources[f"{ray.name}_counters"] = np.zeros(words, np.uint32)
         resources[ray.slot_counts] = np.zeros(len(SLOT_COUNTS) * slots, np.uint32)
     return resources
@@ -160,11 +197,12 @@ def run_cpu(
     no pose here."""
     inputs = inputs or frame_inputs(prepared, options)
     resources = make_resources(prepared, options, inputs, arrays)
-    for item in cpu_passes(options):
+    passes = cpu_passes(options, prepared.asks)
+    for item in passes:
         item.run(resources)
         if until is not None and f"{item.name}/".startswith(f"{until}/"):
             return resources
     if until is not None:
-        names = ", ".join(item.name for item in cpu_passes(options))
+        names = ", ".join(item.name for item in passes)
         raise ValueError(f"no pass is named {until}, there are {names}")
     return resources

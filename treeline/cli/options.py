@@ -39,6 +39,10 @@ ForceRejectOption = Annotated[
         "--force-reject", help="Rays reject every triangle that may have a hole: the worst case."
     ),
 ]
+AnyHitOption = Annotated[
+    Literal["inline", "queue"],
+    typer.Option(help="Where rays test for holes: inline, or in passes between rounds."),
+]
 
 
 def choose_any_hit(force_opaque: bool, force_reject: bool) -> str:

@@ -11,6 +11,7 @@ from passes.slot_counts import SLOT_COUNTS
 from treeline.cli.console import emit_json, note, steps
 from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
+    AnyHitOption,
     Common,
     ForceOpaqueOption,
     ForceRejectOption,
@@ -43,6 +44,7 @@ def render(
     force_reject: ForceRejectOption = False,
     occlusion: OcclusionOption = False,
     occlusion_radius: OcclusionRadiusOption = None,
+    any_hit_mode: AnyHitOption = "inline",
     time: TimeOption = None,
     clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
@@ -68,6 +70,7 @@ def render(
         count=aov is not None and "/" in aov,
         traversal=traversal,
         any_hit=any_hit,
+        any_hit_mode=any_hit_mode,
         **occlusion_fields(occlusion, occlusion_radius),
     )
     ray_types = [ray.name for ray in frame_rays(options)]

@@ -10,6 +10,7 @@ import typer
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
+    AnyHitOption,
     Common,
     ForceOpaqueOption,
     ForceRejectOption,
@@ -50,6 +51,7 @@ def report(
     force_reject: ForceRejectOption = False,
     occlusion: OcclusionOption = False,
     occlusion_radius: OcclusionRadiusOption = None,
+    any_hit_mode: AnyHitOption = "inline",
     time: TimeOption = None,
     clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
@@ -99,6 +101,7 @@ def report(
                 traversal=traversal,
                 any_hit=any_hit,
                 **occluded,
+                any_hit_mode=any_hit_mode,
             )
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
@@ -131,6 +134,7 @@ def report(
             traversal=traversal,
             any_hit=any_hit,
             occlusion=used,
+            any_hit_mode=any_hit_mode,
             built=structure.context(),
             pose=pose.fields() if pose else {},
         )

@@ -9,6 +9,7 @@ from engine.gpu.errors import UserError
 from treeline.cli.console import note, steps
 from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
+    AnyHitOption,
     Common,
     ForceOpaqueOption,
     ForceRejectOption,
@@ -68,6 +69,7 @@ def view(
     force_reject: ForceRejectOption = False,
     occlusion: OcclusionOption = False,
     occlusion_radius: OcclusionRadiusOption = None,
+    any_hit_mode: AnyHitOption = "inline",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
@@ -109,6 +111,7 @@ def view(
             gbuffer=gbuffer,
             traversal=traversal,
             any_hit=any_hit,
+            any_hit_mode=any_hit_mode,
             seed=seed,
             occlusion=occluded,
             out=out,

@@ -54,6 +54,7 @@ def shown_report(
         seed=settings.frame.seed,
         traversal=settings.frame.traversal,
         any_hit=settings.frame.any_hit,
+        any_hit_mode=settings.frame.any_hit_mode,
         built={
             **active.structure.context(),
             "samples": drawing.samples,

@@ -49,6 +49,7 @@ class StartOptions:
     gbuffer: str = "raster"
     traversal: str = "fast"
     any_hit: str = "test"
+    any_hit_mode: str = "inline"
     seed: int = 0
     occlusion: dict[str, Any] = field(default_factory=dict)  # FrameOptions' fields of it
     out: Path = Path(".")
@@ -66,6 +67,7 @@ def run(
         gbuffer=start.gbuffer,
         traversal=start.traversal,
         any_hit=start.any_hit,
+        any_hit_mode=start.any_hit_mode,
         count=start.counters,
         **start.occlusion,
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from bvh.oracle import Trace
 from bvh.rays import Rays, make_rays
+from passes.twins.hits import Hits
 from passes.twins.octahedral import decode_normal
 
 
@@ -18,6 +19,6 @@ def ray_slot(records: Any) -> Any:
     return records["pixel"]
 
 
-def store_result(results: Any, records: Any, result: Trace) -> None:
+def store_result(results: Any, records: Any, result: Trace | Hits, index: Any = None) -> None:
     """By pixel: 1 free, 0 occluded."""
     results[records["pixel"]] = (~result.hit).astype(np.uint32)

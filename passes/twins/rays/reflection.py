@@ -6,6 +6,7 @@ import numpy as np
 
 from bvh.oracle import Trace
 from bvh.rays import Rays, make_rays
+from passes.twins.hits import Hits
 
 INFINITE_T = np.float32(3.4028235e38)
 
@@ -18,9 +19,9 @@ def ray_slot(records: Any) -> Any:
     return records["pixel"]
 
 
-def store_result(results: Any, records: Any, result: Trace) -> None:
-    """By queue index; a miss has t = t_max."""
-    hits = results[: len(records)]
-    hits["t"] = np.minimum(result.t, INFINITE_T)
+def store_result(results: Any, records: Any, result: Trace | Hits, index: Any = None) -> None:
+    """By queue index, 0 and on unless said; a miss has t = t_max."""
+    rows = slice(len(records)) if index is None else index
+    results["t"][rows] = np.minimum(result.t, INFINITE_T)
     for name in ("u", "v", "object", "primitive", "instance"):
-        hits[name] = getattr(result, name)
+        results[name][rows] = getattr(result, name)

@@ -6,6 +6,7 @@ import numpy as np
 
 from bvh.oracle import Trace
 from bvh.rays import Rays, make_rays
+from passes.twins.hits import Hits
 from passes.twins.light import SHADOW_T_MAX, light_point
 
 
@@ -18,6 +19,6 @@ def ray_slot(records: Any) -> Any:
     return records["slot"]
 
 
-def store_result(results: Any, records: Any, result: Trace) -> None:
+def store_result(results: Any, records: Any, result: Trace | Hits, index: Any = None) -> None:
     """By slot: 1 lit, 0 in shadow."""
     results[records["slot"]] = (~result.hit).astype(np.uint32)

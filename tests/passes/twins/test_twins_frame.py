@@ -54,6 +54,7 @@ def test_every_shader_file_has_a_twin_of_its_name() -> None:
     assert shaders - NO_TWIN - modules == set()
     assert {m for m in modules - shaders if not m.endswith("__init__")} == {
         "frame",
+        "hits",
         "read_back",
         "wgsl_functions",
     }
