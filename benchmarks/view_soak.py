@@ -4,13 +4,16 @@
 
 An offscreen viewer is driven by a seeded script for `--minutes` and at least `--switches` changes:
 the mouse orbits without rest; options, outputs, panels, picks, pins, box levels and sizes change at
-random. Before and after, the same reference frames are drawn: same settings, same camera. Memory
-(resident set, device buffers), live pipelines and frame times are sampled once a second. The
-command ends with exit code 1 where memory grows by more than its limit after the warm-up, pipelines
-exceed theirs, or the reference frames have become slower by more than 5% (on a CPU adapter, whose
-clock belongs to other programs too, this is reported and does not count).
+random. Before and after, the same reference frames are drawn: same settings, same camera. At every
+tenth of the switches everything goes back to the reference, and the resident set is taken there:
+what other settings hold (larger structures, a baseline's) is no growth. The resident set, live
+pipelines and the panels' time are also sampled once a second. The command ends with exit code 1
+where the resident set at the reference grows by more than its limit from the second such point to
+the last, pipelines exceed theirs, or the reference frames have become slower by more than 5% (on a
+CPU adapter, whose clock belongs to other programs too, this is reported and does not count).
 """
 
+import gc
 import os
 import time
 from pathlib import Path
@@ -33,8 +36,10 @@ from treeline.view.start import StartOptions, make_viewer
 
 REFERENCE_FRAMES = 50
 SLOWER_LIMIT = 1.05
-GROWTH_LIMIT_MIB = 64.0  # from the median of the second fifth of the run to that of the last
+GROWTH_LIMIT_MIB = 64.0  # of the resident set at the reference
+CHECKPOINTS = 10
 SWITCH_EVERY_S = 0.4  # at most, while there is time; fewer seconds than that end early
+PATIENCE_S = 300.0  # for the reference to be drawn
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -118,16 +123,33 @@ class Script:
         session.change(option.set(session.settings, value))
 
 
-def reference_times(viewer: Viewer, settings: ViewSettings, size: tuple[int, int]) -> list[float]:
-    """Times of REFERENCE_FRAMES frames at the reference settings and the scene's camera, ms."""
+def go_back(viewer: Viewer, settings: ViewSettings, size: tuple[int, int]) -> None:
+    """The reference: its settings, the scene's camera, nothing picked or pinned; until drawn."""
     session = viewer.session
     viewer.window.resize(*size)
     viewer.act("reset")
     viewer.act("show picture")
+    viewer.state.difference = False
+    session.unpin()
+    viewer.picture.forget_planes()
     session.change(settings)
+    deadline = time.monotonic() + PATIENCE_S
+    while not session.ready:
+        viewer.window.draw_once(viewer.draw)
+        viewer.work()
+        if session.error is not None:
+            raise SystemExit(f"the reference failed: {session.error.message}")
+        if time.monotonic() > deadline:
+            raise SystemExit("the reference was not drawn in time")
+
+
+def reference_times(viewer: Viewer, settings: ViewSettings, size: tuple[int, int]) -> list[float]:
+    """Times of REFERENCE_FRAMES frames at the reference settings and the scene's camera, ms."""
+    session = viewer.session
+    go_back(viewer, settings, size)
     times: list[float] = []
     last = None
-    deadline = time.monotonic() + 300.0
+    deadline = time.monotonic() + PATIENCE_S
     while len(times) < REFERENCE_FRAMES:
         viewer.window.draw_once(viewer.draw)
         viewer.work()
@@ -158,7 +180,7 @@ def sample(viewer: Viewer, started: float, script: Script) -> dict[str, float]:
 
 
 def summary(samples: list[dict[str, float]]) -> dict[str, float]:
-    """Growth from the second fifth of the run (after the warm-up) to its last fifth."""
+    """The most of the run, and the second fifth of it (after the warm-up) beside the last."""
     fifth = max(1, len(samples) // 5)
 
     def middle(rows: list[dict[str, float]], field: str) -> float:
@@ -166,7 +188,7 @@ def summary(samples: list[dict[str, float]]) -> dict[str, float]:
 
     early, late = samples[fifth : 2 * fifth] or samples, samples[-fifth:]
     return {
-        "resident_growth_mib": middle(late, "resident_mib") - middle(early, "resident_mib"),
+        "most_resident_mib": max(row["resident_mib"] for row in samples),
         "most_pipelines": max(row["pipelines"] for row in samples),
         "most_stack_pipelines": max(row["stack_pipelines"] for row in samples),
         "panel_ms_early": middle(early, "panel_ms"),
@@ -201,8 +223,14 @@ def main(
     started = time.monotonic()
     next_switch = next_sample = started
     errors: dict[str, int] = {}
+    checkpoints: list[dict[str, float]] = []
     while time.monotonic() - started < 60 * minutes or script.switches < switches:
         now = time.monotonic()
+        if script.switches >= len(checkpoints) * switches / CHECKPOINTS:
+            script.let_go()
+            go_back(viewer, settings, (width, height))
+            gc.collect()
+            checkpoints.append(sample(viewer, started, script))
         if now >= next_switch:
             script.switch()
             left = max(60 * minutes - (now - started), 0.0)
@@ -223,9 +251,14 @@ def main(
             samples.append(sample(viewer, started, script))
             next_sample = now + 1.0
     script.let_go()
+    go_back(viewer, settings, (width, height))
+    gc.collect()
+    checkpoints.append(sample(viewer, started, script))
     after = reference_times(viewer, settings, (width, height))
     slower = float(np.median(after) / np.median(before))
     measured = summary(samples)
+    at_reference = [row["resident_mib"] for row in checkpoints]
+    growth = at_reference[-1] - at_reference[min(1, len(at_reference) - 1)]
     result = {
         "context": make_context(device),
         "scene": name,
@@ -234,6 +267,8 @@ def main(
         "minutes": (time.monotonic() - started) / 60,
         "switches": script.switches,
         "refused": errors,
+        "resident_growth_mib": growth,
+        "resident_mib_at_reference": at_reference,
         **measured,
         "live_pipelines_limit": LIVE_PIPELINES,
         "reference_ms_before": percentiles(before),
@@ -246,8 +281,8 @@ def main(
     window.close()
     put_out(result, out)
     faults = []
-    if measured["resident_growth_mib"] > GROWTH_LIMIT_MIB:
-        faults.append(f"memory grew by {measured['resident_growth_mib']:.0f} MiB")
+    if growth > GROWTH_LIMIT_MIB:
+        faults.append(f"memory grew by {growth:.0f} MiB")
     if measured["most_pipelines"] > LIVE_PIPELINES:
         faults.append(f"{measured['most_pipelines']:.0f} live pipelines")
     if slower > SLOWER_LIMIT and not device.info.is_cpu:

@@ -72,6 +72,10 @@ class Picture:
                 if output.kind == "count"
             }
 
+    def forget_planes(self) -> None:
+        """Lets go of what `keep_planes` copied."""
+        self._kept = {}
+
     def baseline_plane(self, frame: HybridFrame, output: Output) -> Any:
         """The kept plane of a count, None where there is none of this size."""
         kept = self._kept.get(output.name)
