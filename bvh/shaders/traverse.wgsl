@@ -162,6 +162,8 @@ fn consider(
         if (DEFER && verdict == COUNTS) { tentative.waits = false; }
         return verdict == COUNTS;
     }
+    // An any-hit ray waits for one candidate; the next of its block comes when that is rejected.
+    if (DEFER && ANY_HIT && tentative.waits) { return false; }
     if (RESUMED && !resume.passed && (ANY_HIT || hit.t == resume.t)) {
         resume.passed = resume.place == ((block << 2u) | triangle)
             && resume.instance == bvh[(instance_unit << 2u) + 4u].x;

@@ -12,6 +12,7 @@ from bvh.counters import COUNTERS
 from bvh.rays import make_rays
 from engine.gpu.errors import UserError
 from engine.scene.material import Material, Texture
+from engine.scene.mesh import make_mesh
 from passes.candidates import round_count
 from passes.frame_options import MOST_ROUNDS, FrameOptions
 from passes.frame_stats import FrameStats
@@ -215,6 +216,43 @@ def test_the_oracle_resumes_where_it_was(grove: PreparedScene, rng: Any) -> None
             np.testing.assert_array_equal(asked, inline.counters.any_hits)
         else:
             assert (asked <= inline.counters.any_hits).all()
+
+
+def test_both_triangles_of_a_folded_pair_are_asked(device: Any, kit: Any, rng: Any) -> None:
+    """A ray through both of a block's triangles: where the second, nearer one is a hole, the first
+    still counts."""
+    count = 60
+    first = np.concatenate([rng.uniform(-1.6, 1.0, (count, 2)), rng.uniform(-1, 1, (count, 1))], 1)
+    fold = np.where(np.arange(count)[:, None] % 2, 0.1, -0.1) * [0, 0, 1]
+    apex = first + [0.6, 0.3, 0]
+    corners = np.stack([first, first + [0, 0.6, 0], apex, apex + fold])
+    at = np.arange(count)
+    faces = [[at, at + count, at + 2 * count], [at + count, at, at + 3 * count]]
+    leaves = make_mesh(
+        "leaves",
+        corners.reshape(-1, 3),
+        np.concatenate([np.stack(face, 1) for face in faces]),
+        1,
+        uvs=rng.random((4 * count, 2)) * 3,
+    )
+    pixels = np.full((8, 8, 4), 255, np.uint8)
+    pixels[..., 3] = rng.choice([0, 255], (8, 8))
+    wall = kit.quad((-9, -9, -2), (18, 0, 0), (0, 18, 0), 0)
+    leaf = Material("leaf", roughness=1.0, alpha_mode="MASK", base_color_texture=0)
+    scene = kit.scene(
+        [wall, leaves],
+        [kit.grey(), leaf],
+        textures=[Texture("leaf", pixels, True)],
+        light=kit.lamp((0.4, 0.3, 4.0), 0.3, (0, 0, -1), (9, 9, 9)),
+    )
+    prepared = prepare(scene, BuildOptions(reinsertion=0))
+    assert prepared.bvh.blas_stats[prepared.bvh.blas_names.index("leaves")].pairs == count
+    hashes = set()
+    for mode in ("inline", "queue"):
+        frame = HybridFrame(device, prepared, FrameOptions(96, 96, any_hit_mode=mode))
+        assert frame.run(0).valid
+        hashes.add(frame.result_hash())
+    assert len(hashes) == 1
 
 
 def test_mistakes_are_named() -> None:
