@@ -69,8 +69,10 @@ def driven(device: Any, counted: HybridFrame) -> Iterator[Driven]:
 
 
 def test_rays_are_chosen_by_a_click(driven: Driven) -> None:
-    assert driven.state.picked is not None and len(driven.state.picked.rays) == 4
-    assert len(driven.panel.walks) == 4  # read one a frame
+    picked = driven.state.picked
+    # The primary ray, and one at least of every type that the frame sends.
+    assert picked is not None and len(picked.rays) >= 4
+    assert len(driven.panel.walks) == len(picked.rays)  # read one a frame
     driven.click("ray.row.1")
     assert (driven.state.ray_index, driven.state.ray_step) == (1, 0)
     driven.click("ray.row.3")
