@@ -14,7 +14,7 @@ from engine.view.picture_target import PictureTarget
 from engine.view.window import Window
 from passes.display import DisplayPass
 from passes.hybrid import HybridFrame
-from passes.outputs import Output, frame_outputs
+from passes.outputs import Output
 from treeline.pictures import U8, add_legend, output_legend
 from treeline.view.view_state import Seen, ViewState
 
@@ -174,14 +174,19 @@ class Picture:
 
 
 def choose_output(session: "ViewSession", name: str) -> tuple[HybridFrame, Output] | None:
-    """The frame that has the output, and the output; the picture where no frame has it now (counts
-    are known only at rest on a CPU adapter). None before the first frame."""
-    known = {output.name: output for output in frame_outputs(session.settings.frame)}
-    wanted = known.get(name, known["picture"])
-    frame = session.frame_for(counts=wanted.kind == "count")
-    if frame is None:
-        wanted, frame = known["picture"], session.frame
-    return None if frame is None else (frame, wanted)
+    """The frame that has the output, and the output. The picture where no frame has it now: counts
+    are known only at rest on a CPU adapter, and the frame that is shown may be older than the
+    settings. None before the first frame."""
+    shown, counted = session.frame, session.frame_for(counts=True)
+    if shown is None:
+        return None
+    for frame, counts in ((shown, False), (counted, True)):
+        if frame is None:
+            continue
+        for output in frame.outputs():
+            if output.name == name and (output.kind == "count") == counts:
+                return frame, output
+    return shown, next(output for output in shown.outputs() if output.name == "picture")
 
 
 def frame_pixel(
