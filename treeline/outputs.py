@@ -7,14 +7,13 @@ is refused on entry, before any long work.
 
 import os
 import shutil
-import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from engine.gpu.errors import UserError
+from engine.view.held_signals import signals_held
 
 
 def _first_existing(folder: Path) -> Path:
@@ -26,30 +25,6 @@ def _first_existing(folder: Path) -> Path:
 
 def _refuse(path: Path, error: OSError) -> UserError:
     return UserError(f"cannot write {path}: {error.strerror or error}")
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """Ctrl-C and termination wait: the renames below take microseconds and belong together.
-
-    By handlers, not by a signal mask: with other threads about, the kernel hands a signal that
-    this thread masks to one of them, and Python raises it here all the same.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda number, frame: came.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for late in came:
-            signal.raise_signal(late)
 
 
 @contextmanager
@@ -79,7 +54,7 @@ def whole_folder(path: Path, *, only_adds: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         try:
-            with _signals_held():
+            with signals_held():
                 path.mkdir(parents=True, exist_ok=True)
                 for made in sorted(temporary.iterdir()):
                     os.replace(made, path / made.name)

@@ -17,6 +17,7 @@ from engine.gpu.device import Device
 from engine.gpu.errors import AdapterError
 from engine.view import display
 from engine.view.frame_fence import FrameFence
+from engine.view.held_signals import signals_held
 from engine.view.interface import Interface
 from engine.view.interface_input import INPUT_EVENTS
 
@@ -213,30 +214,38 @@ class Window:
         self.interface.build(draw, self.logical_size, self.pixel_ratio, seconds)
         built = time.perf_counter()
         try:
-            if self.offscreen:
-                self._make_target()
-                target = self._target_view
-            else:
-                target = self._context.get_current_texture().create_view()
-            acquired = time.perf_counter()
-            encoder = self.interface.encode(target)
-            self._fence.encode(encoder)
-            commands = encoder.finish()
-            self.panel_ms = 1e3 * (built - begun + time.perf_counter() - acquired)
-            self.device.wgpu.queue.submit([commands])
-            if not self.offscreen:
-                self._context._rc_present()
+            # wgpu aborts when a surface is closed whose texture was taken and not presented.
+            with signals_held():
+                encode_ms = self._draw_interface()
         except Exception as error:
             if type(error).__name__ == "DrawCancelled":  # covered, or between two sizes
                 return False
             self._raise_if_lost(error)
             raise
+        self.panel_ms = 1e3 * (built - begun) + encode_ms
         self._fence.submitted()
         self.frames += 1
         if self._input_since is not None:
             self.latency_ms.append(1e3 * (time.perf_counter() - self._input_since))
             self._input_since = None
         return True
+
+    def _draw_interface(self) -> float:
+        """Draws what was built and presents it; the host's time to encode, ms."""
+        if self.offscreen:
+            self._make_target()
+            target = self._target_view
+        else:
+            target = self._context.get_current_texture().create_view()
+        acquired = time.perf_counter()
+        encoder = self.interface.encode(target)
+        self._fence.encode(encoder)
+        commands = encoder.finish()
+        encoded = time.perf_counter()
+        self.device.wgpu.queue.submit([commands])
+        if not self.offscreen:
+            self._context._rc_present()
+        return 1e3 * (encoded - acquired)
 
     def _raise_if_lost(self, error: Exception) -> None:
         if "device is lost" in str(error).lower():

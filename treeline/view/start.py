@@ -16,6 +16,7 @@ from passes.frame_options import FrameOptions
 from passes.option_list import ViewSettings
 from passes.outputs import frame_outputs
 from treeline import structures
+from treeline.cli import interrupts
 from treeline.measure import Progress
 from treeline.outputs import whole_file
 from treeline.pictures import save_png
@@ -95,7 +96,12 @@ def run(
         try:
             viewer = make_viewer(window, session, start, camera)
             if start.frames is None:
-                window.run(viewer.draw, viewer.work, viewer.recover)
+
+                def work() -> None:
+                    viewer.work()
+                    interrupts.check()  # of a Ctrl-C that wgpu's callbacks would have swallowed
+
+                window.run(viewer.draw, work, viewer.recover)
                 viewer.close()
             else:
                 draw_frames(viewer, start.frames, start.pick)
@@ -131,6 +137,7 @@ def draw_frames(viewer: Viewer, frames: int, pick: tuple[int, int] | None) -> No
     while not (session.ready and session.samples >= frames):
         viewer.window.draw_once(viewer.draw)
         viewer.work()
+        interrupts.check()
         if session.error is not None:
             raise CheckFailed(session.error.message)
         if viewer.window.closed:
