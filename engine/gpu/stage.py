@@ -6,6 +6,7 @@ shader's order of operations.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from engine.gpu.device import STORAGE_BUFFERS_PER_STAGE, Device, fold_groups
 from engine.gpu.shader import ComposedShader, ShaderError, compose
 
+MOST_GROUPS = 64  # bind groups that a stage keeps
 _BINDING = re.compile(
     r"@group\(0\)\s*@binding\((?P<index>\d+)\)\s*var(?:<(?P<space>[^>]+)>)?\s+(?P<name>\w+)\s*:"
     r"\s*(?P<type>[^;]+);"
@@ -64,15 +66,23 @@ def read_bindings(shader: ComposedShader) -> tuple[Binding, ...]:
 
 
 class BindGroups:
-    """Makes bind groups by name and keeps them while the same resources come back."""
+    """Makes bind groups by name and keeps the `most` that were used last: a group keeps its
+    resources alive, so that one kept for ever would keep buffers that nobody else has."""
 
-    def __init__(self, device: Device, bindings: tuple[Binding, ...], visibility: str) -> None:
+    def __init__(
+        self,
+        device: Device,
+        bindings: tuple[Binding, ...],
+        visibility: str,
+        most: int = MOST_GROUPS,
+    ) -> None:
         self.device = device
         self.bindings = bindings
+        self.most = most
         self.layout = device.wgpu.create_bind_group_layout(
             entries=[b.layout(visibility) for b in bindings]
         )
-        self._groups: dict[tuple[int, ...], tuple[Any, list[Any]]] = {}
+        self._groups: OrderedDict[tuple[int, ...], tuple[Any, list[Any]]] = OrderedDict()
 
     def get(self, resources: Mapping[str, Any]) -> Any:
         values = [resources[b.name] for b in self.bindings]
@@ -85,6 +95,10 @@ class BindGroups:
             group = self.device.wgpu.create_bind_group(layout=self.layout, entries=entries)
             # The resources stay referenced: an id may be reused once its object is gone.
             self._groups[key] = (group, values)
+            if len(self._groups) > self.most:
+                self._groups.popitem(last=False)
+        else:
+            self._groups.move_to_end(key)
         return self._groups[key][0]
 
     def forget(self) -> None:

@@ -33,6 +33,7 @@ DEPTH_SLACK = 0.004
 SOFTNESS = 0.5
 SOFTNESS_CPU = 0.0
 EDGES = 12  # of a box
+MOST_BATCHES = 8  # whose bind groups are kept: more than a frame draws
 
 VIEW = Struct(
     "LineView",
@@ -84,7 +85,9 @@ class LineRenderer:
             softness = SOFTNESS_CPU if device.info.is_cpu else SOFTNESS
         self.softness = softness
         shader = compose("engine/view/shaders/lines.wgsl")
-        self._groups = BindGroups(device, read_bindings(shader), "VERTEX|FRAGMENT")
+        self._groups = BindGroups(
+            device, read_bindings(shader), "VERTEX|FRAGMENT", most=MOST_BATCHES
+        )
         blend = {"src_factor": "src-alpha", "dst_factor": "one-minus-src-alpha", "operation": "add"}
         keep = {"src_factor": "zero", "dst_factor": "one", "operation": "add"}
         self._pipelines = {
