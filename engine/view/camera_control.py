@@ -7,6 +7,7 @@ units are metres, angles radians, mouse moves logical pixels, times seconds.
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -63,7 +64,7 @@ def direction_angles(forward: F64, right: F64) -> tuple[float, float]:
     return float(np.arctan2(-right[2], right[0])), pitch
 
 
-class CameraControl:
+class CameraControl(ABC):
     """What both controls share: the pose, a pivot in front of it, axis views, focus, text.
 
     `box` [2, 3] is the scene's (minimum, maximum); its diagonal sets all speeds. `size` is the
@@ -180,11 +181,11 @@ class CameraControl:
     def update(self, dt: float) -> None:
         """Moves on by `dt` seconds of held keys."""
 
+    @abstractmethod
     def drag(
         self, dx: float, dy: float, button: str = "left", modifiers: Collection[str] = ()
     ) -> None:
         """The mouse moved with a button ("left", "middle", "right") held down."""
-        raise NotImplementedError
 
     def wheel(self, dy: float) -> None:
         """The wheel turned: 100 a notch, positive towards the user (farther away)."""
