@@ -175,9 +175,11 @@ class CameraControl(ABC):
         """A key that is held down went down or up; True when it was one of ours."""
         return False
 
+    @abstractmethod
     def release_keys(self) -> None:
         """Forgets held keys, when the keyboard goes to something else."""
 
+    @abstractmethod
     def update(self, dt: float) -> None:
         """Moves on by `dt` seconds of held keys."""
 
@@ -211,6 +213,12 @@ class CameraControl(ABC):
 
 class OrbitControl(CameraControl):
     """Left drag orbits, middle or Shift + left pans, the wheel and right drag move nearer."""
+
+    def release_keys(self) -> None:
+        """No key is held to orbit."""
+
+    def update(self, dt: float) -> None:
+        """Nothing goes on by itself."""
 
     def drag(
         self, dx: float, dy: float, button: str = "left", modifiers: Collection[str] = ()
