@@ -5,9 +5,10 @@
 An offscreen viewer is driven by a seeded script for `--minutes` and at least `--switches` changes:
 the mouse orbits without rest; options, outputs, panels, picks, pins, box levels and sizes change at
 random. Before and after, the same reference frames are drawn: same settings, same camera. At every
-tenth of the switches everything goes back to the reference, and the resident set is taken there:
-what other settings hold (larger structures, a baseline's) is no growth. The resident set, live
-pipelines and the panels' time are also sampled once a second. The command ends with exit code 1
+tenth of the switches everything goes back to the reference, and the resident set is taken there
+(what other settings hold, larger structures or a baseline's, is no growth), beside the device's
+buffers, textures and bind groups and the pipelines made so far. The resident set, live pipelines
+and the panels' time are also sampled once a second. The command ends with exit code 1
 where the resident set at the reference grows by more than its limit after the warm-up, pipelines
 exceed theirs, or the reference frames have become slower by more than 5% (on a CPU adapter, whose
 clock belongs to other programs too, this is reported and does not count).
@@ -48,6 +49,16 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 def resident_mib() -> float:
     """The process's resident set."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 2**20
+
+
+def device_objects() -> dict[str, int]:
+    """How many buffers, textures and bind groups are alive on the device, whose memory need not be
+    in the resident set."""
+    import wgpu  # not before a device has been opened: see engine/gpu/device.py
+
+    counts = wgpu.diagnostics.object_counts.get_dict()
+    names = {"buffers": "Buffer", "textures": "Texture", "bind_groups": "BindGroup"}
+    return {name: int(counts[kind]["count"]) for name, kind in names.items()}
 
 
 class Script:
@@ -177,6 +188,8 @@ def sample(viewer: Viewer, started: float, script: Script) -> dict[str, float]:
         "resident_mib": resident_mib(),
         "pipelines": device.pipelines.live,
         "stack_pipelines": device.pipelines.live_stacks,
+        "pipelines_made": device.pipelines.made,
+        **device_objects(),
         "panel_ms": viewer.window.panel_ms,
     }
 
@@ -271,6 +284,7 @@ def main(
         "refused": errors,
         "resident_growth_mib": growth,
         "resident_mib_at_reference": at_reference,
+        "at_reference": checkpoints,
         **measured,
         "live_pipelines_limit": LIVE_PIPELINES,
         "reference_ms_before": percentiles(before),
