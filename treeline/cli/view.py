@@ -74,6 +74,9 @@ def view(
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
     """Look at the frame live: heat maps, passes, structure, single rays, options side by side."""
+    from engine.view.display import require_interface_library
+
+    require_interface_library()
     from treeline.view.start import StartOptions, run
 
     any_hit = choose_any_hit(force_opaque, force_reject)

@@ -39,6 +39,7 @@ from treeline.view.view_state import ViewState
 # Kept between runs. Options of the frame are not: a run measures what its command line says.
 KEPT = {"panel_share": PANEL_SHARE, "panel": "Controls", "palette": "viridis", "fly": False}
 
+MOST_MESSAGES = 100  # that are kept; the status bar shows the newest
 ERROR_TITLES = {
     "device": "The device was lost",
     "shader": "A shader could not be compiled",
@@ -116,6 +117,7 @@ class Viewer:
         )
         self.state.panel_ms = self.window.panel_ms
         self._draw_panels(layout.panels)
+        del self.state.messages[:-MOST_MESSAGES]
         while self.state.asked:
             self.act(self.state.asked.pop(0))
         begin_region("##status", layout.status)

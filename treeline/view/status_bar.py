@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from engine.view.window import Window
     from treeline.view.session import ViewSession
 
-MESSAGE_S = 8.0  # a message stands so long
-
 
 def frame_text(session: "ViewSession") -> str:
     """The frame's size, its time with where it comes from, and its samples."""

@@ -116,6 +116,15 @@ def test_a_mistake_is_one_line(
     assert os.listdir(tmp_path) == ["box.obj"]
 
 
+def test_an_interface_library_that_cannot_be_loaded_is_one_line(box: Path, tmp_path: Path) -> None:
+    message = "libXext.so.6: cannot open shared object file"
+    # The working directory comes first on the path of `python -m`.
+    (tmp_path / "imgui_bundle.py").write_text(f"raise ImportError({message!r})")
+    code, text = view("--scene", box, "--offscreen", "--frames", 1, "-q", cwd=tmp_path)
+    assert code == 3 and len(text.splitlines()) == 1
+    assert message in text and "libxext6" in text
+
+
 @pytest.mark.parametrize(("end", "code"), [("key", 0), ("interrupt", 130)])
 def test_a_window_that_a_person_uses(box: Path, tmp_path: Path, end: str, code: int) -> None:
     for tool, package in (("xvfb-run", "xvfb"), ("xauth", "xauth"), ("xdotool", "xdotool")):
