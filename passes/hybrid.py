@@ -1,201 +1,32 @@
-"""READ FIRST: the hybrid frame as one list of passes.
+"""`HybridFrame`: the passes of `passes.frame_passes` over buffers of their own, and their numbers.
 
-raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> occlusion
-rays, if wanted -> traverse -> composite, as one submission; before it, where the scene moves, its
-update (`passes.moving`). `HybridFrame` owns the frame's buffers and reads its statistics back.
+It makes the room that a frame lacked before the next one, and reads back pictures, statistics and
+outputs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bvh.gpu.trace_rays import STACK_SIZES, Variant, fit_variant, stack_shader
+from bvh.gpu.trace_rays import STACK_SIZES
 from bvh.scene_bvh import SceneBvh
 from engine.frame.frame import Frame, FrameTimes
-from engine.frame.render_pass import Pass, stage_pass
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
-from engine.gpu.stage import Stage
 from engine.scene.pose import ClipSpan, timeline
 from passes.aov import read_aov
-from passes.candidates import queue_names, round_count
 from passes.frame_data import FrameData
-from passes.frame_options import GBUFFERS, PRIMARY, FrameOptions
+from passes.frame_options import GBUFFERS, FrameOptions
+from passes.frame_passes import hybrid_passes
 from passes.frame_stats import FrameStats
-from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, frame_inputs
+from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.frames_in_flight import FramesInFlight
-from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
-from passes.motion import PreviousPicture
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
-from passes.rays import OCCLUSION, RAY_TYPES, REFLECTION, SHADOW, RayType
 from passes.read_back import Traffic, collect_stats
-from passes.twins.frame import cpu_passes, run_cpu
-
-
-def hybrid_passes(
-    device: Device,
-    scene: GpuScene,
-    options: FrameOptions,
-    previous: PreviousPicture | None = None,
-) -> list[Pass]:
-    """The frame, in order. Group counts of whole-picture passes are 8x8 pixel tiles. `previous` is
-    the frame's picture before, where `options` ask for motion and the scene moves."""
-    shaders = "passes/shaders/"
-    tiles = (-(-options.width // 8), -(-options.height // 8))
-
-    twins = {item.name: item.twin for item in cpu_passes(options, scene.rays_ask)}
-
-    def stage(name: str, file: str, **settings: Any) -> Stage:
-        twin = twins.get(name)
-        return Stage(device, name, f"{shaders}{file}.wgsl", twin=twin, **settings)
-
-    def first_unit(field: str) -> tuple[str, int]:
-        return "frame", FRAME_UNIFORMS.offsets[field]
-
-    def tile_pass(name: str, item: Stage, **bind: str) -> Pass:
-        return stage_pass(name, item, tiles, bind=bind, first_unit=first_unit("first_tile_row"))
-
-    def arguments_pass(queue: str, user: str) -> Pass:
-        return stage_pass(
-            f"arguments/{user}",
-            stage(f"arguments/{user}", "arguments"),
-            (1, 1),
-            bind={"queue": queue, "arguments": f"{user}_arguments"},
-        )
-
-    def traverse_passes(ray: RayType) -> list[Pass]:
-        slots, constants = traversal(scene, options, ray)
-        counted = "_counted" if options.count else ""
-        if options.count:
-            constants = {**constants, "SLOTS_PER_PIXEL": ray.slots_per_pixel}
-        bound = {
-            "queue": ray.queue,
-            "results": ray.results,
-            "counters": f"{ray.name}_counters",
-            "slot_counts": ray.slot_counts,
-        }
-
-        def queue_pass(name: str, file: str, user: str, settings: Any, **bind: str) -> Pass:
-            filled = slots
-            if file == "traverse_round":  # which tests nothing
-                filled = {**slots, "accept": f"{shaders}accept_opaque.wgsl"}
-            # Only bytes that were built in this process reach a frame.
-            item = stage(name, f"{file}{counted}", slots=filled, constants=settings, trusted=True)
-            return stage_pass(
-                name,
-                item,
-                arguments=f"{user}_arguments",
-                first_unit=first_unit("first_group"),
-                bind={**bound, **bind},
-            )
-
-        rounds = round_count(options, scene.rays_ask)
-        name = f"traverse/{ray.name}"
-        if not rounds:
-            return [queue_pass(f"{name}/0", "traverse_queue", ray.name, constants)]
-        found, user, behind = [], ray.name, queue_names(ray.name, 0)[1]
-        tests = {key: constants[key] for key in ("SLOTS_PER_PIXEL",) if key in constants}
-        for number in range(rounds):
-            here, rejected = queue_names(ray.name, number)
-            settings = {**constants, "DEFER": True, "RESUMED": number > 0}
-            bind = {"rejected": behind, "push_queue": here}
-            test = {"candidates": here, "push_queue": rejected}
-            found += [
-                queue_pass(f"{name}/{number}", "traverse_round", user, settings, **bind),
-                arguments_pass(here, here),
-                queue_pass(f"any-hit/{ray.name}/{number}", "test_candidates", here, tests, **test),
-                arguments_pass(rejected, rejected),
-            ]
-            user = behind = rejected
-        settings = {**constants, "RESUMED": True}
-        last = queue_pass(f"{name}/{rounds}", "traverse_last", user, settings, rejected=behind)
-        return [*found, last]
-
-    def motion_passes() -> list[Pass]:
-        posed = previous.passes() if previous else []
-        return [*posed, tile_pass("motion", stage("motion", "motion"))]
-
-    def occlusion_passes() -> list[Pass]:
-        generate = stage("rays/occlusion", "occlusion")
-        return [
-            tile_pass("rays/occlusion", generate, push_queue=OCCLUSION.queue),
-            arguments_pass(OCCLUSION.queue, "occlusion"),
-            *traverse_passes(OCCLUSION),
-        ]
-
-    if options.gbuffer == "raster":
-        visible = raster_pass(scene, options.mask(PRIMARY))
-    else:
-        slots, constants = traversal(scene, replace(options, count=False), None)
-        visible = tile_pass(
-            "gbuffer/rays",
-            stage("gbuffer/rays", "gbuffer_rays", slots=slots, constants=constants),
-            ids_out="ids",
-        )
-    return [
-        *(scene.moving.passes(options.update) if scene.moving else ()),
-        visible,
-        tile_pass(
-            "gbuffer/resolve",
-            stage("gbuffer/resolve", "resolve"),
-            visibility_out="visibility",
-            surface_out="surface",
-            depth_out="depth",
-        ),
-        *(motion_passes() if options.motion else ()),
-        tile_pass(
-            "rays/reflection",
-            stage("rays/reflection", "reflection"),
-            push_queue=REFLECTION.queue,
-        ),
-        arguments_pass(REFLECTION.queue, "reflection"),
-        *traverse_passes(REFLECTION),
-        tile_pass("rays/shadow", stage("rays/shadow", "shadow"), push_queue=SHADOW.queue),
-        stage_pass(
-            "shade/reflection",
-            stage("shade/reflection", "shade", constants={"COUNT": options.count}),
-            arguments="reflection_arguments",
-            first_unit=first_unit("first_group"),
-            bind={"push_queue": SHADOW.queue},
-        ),
-        arguments_pass(SHADOW.queue, "shadow"),
-        *traverse_passes(SHADOW),
-        *(occlusion_passes() if options.occlusion else ()),
-        tile_pass(
-            "composite",
-            stage("composite", "composite", constants={"OCCLUDED": options.occlusion}),
-            # Where nobody reads it some buffer has to be bound all the same.
-            occlusion_results=(OCCLUSION if options.occlusion else SHADOW).results,
-        ),
-    ]
-
-
-def traversal(
-    scene: GpuScene, options: FrameOptions, ray: RayType | None
-) -> tuple[dict[str, str], Mapping[str, float]]:
-    """Slots and override constants of the traversal kernel for a ray type (None: primary rays)."""
-    variant = Variant(
-        ray.name if ray else "primary",
-        any_hit=ray.any_hit if ray else False,
-        sort=options.sort_shadow if ray and ray.any_hit else True,
-        while_while=options.while_while,
-        mask=options.mask(ray.name if ray else PRIMARY),
-        flags=int(options.ray_flags),
-        traversal=options.traversal,
-    )
-    variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.rays_ask)
-    slots = {
-        **variant.slots(),
-        "stack": stack_shader(options.stack),
-        "accept": f"passes/shaders/accept_{'alpha' if scene.rays_ask else 'opaque'}.wgsl",
-        "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
-    }
-    if ray:
-        slots["record"] = ray.record_shader
-    return slots, variant.constants()
+from passes.twins.frame import run_cpu
 
 
 class HybridFrame:
@@ -412,4 +243,4 @@ class HybridFrame:
         return self.data.hash_results()
 
 
-__all__ = ["RAY_TYPES", "FrameOptions", "HybridFrame", "hybrid_passes"]
+__all__ = ["FrameOptions", "HybridFrame"]

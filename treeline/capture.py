@@ -38,8 +38,9 @@ from bvh.header import unpack_header
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.errors import LimitError, UserError
 from passes.frame_uniforms import pack_uniforms
-from passes.hybrid import HybridFrame, traversal
+from passes.hybrid import HybridFrame
 from passes.rays import RAY_TYPES, RayType
+from passes.traverse_passes import traversal
 from treeline.outputs import whole_file
 from treeline.version import commit, version
 

@@ -19,9 +19,9 @@ from engine.scene.default_view import with_default_view
 from engine.scene.material import Material
 from engine.scene.mesh import Mesh
 from engine.scene.scene import Instance, Parts, Scene
-from passes.frame_options import ANY_HIT_MODES
+from passes.frame_options import ANY_HIT_MODES, GBUFFERS, FrameOptions
+from passes.frame_passes import hybrid_passes
 from passes.gpu_scene import GpuScene
-from passes.hybrid import GBUFFERS, FrameOptions, hybrid_passes
 from passes.prepare import PreparedScene, prepare
 from passes.rays import with_every_ray
 from treeline.triangle import traversal_pass

@@ -60,7 +60,7 @@ class CpuPass:
 
 
 def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
-    """The frame, in order, each pass named as in `passes.hybrid.hybrid_passes`. `asks`: whether a
+    """The frame, in order, each pass named as in `passes.frame_passes`. `asks`: whether a
     triangle's alpha is to be tested (`PreparedScene.asks`)."""
 
     def arguments_pass(queue: str, user: str) -> CpuPass:

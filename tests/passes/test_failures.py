@@ -11,10 +11,11 @@ from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant, stack_shader
 from bvh.layout import INVALID_POINTER, ROOT_POINTER
 from bvh.rays import make_rays
 from engine.gpu.errors import LimitError, UserError
-from passes import hybrid
+from passes import hybrid, traverse_passes
 from passes.frame_options import FrameOptions
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
+from passes.rays import REFLECTION
 
 SIZE = (72, 54)
 
@@ -40,7 +41,7 @@ def test_dropped_records_make_a_frame_invalid_and_the_next_one_whole(
     # Nothing is lost from the sum, and no more was traced than fits.
     assert reflection.rays + reflection.dropped == true.rays
     assert reflection.rays == max(1, int(fraction * SIZE[0] * SIZE[1]))
-    assert len(frame.data.read_records(hybrid.REFLECTION)) == reflection.rays
+    assert len(frame.data.read_records(REFLECTION)) == reflection.rays
     second = frame.run(0)
     assert second.valid and second.dropped == 0
     assert second.rays["shadow"].rays == whole.stats.rays["shadow"].rays
@@ -69,7 +70,7 @@ def small_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             return str(path)
 
         monkeypatch.setattr(hybrid, "STACK_SIZES", sizes)
-        monkeypatch.setattr(hybrid, "stack_shader", shader)
+        monkeypatch.setattr(traverse_passes, "stack_shader", shader)
 
     return use
 

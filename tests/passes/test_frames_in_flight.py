@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passes import hybrid
+from passes import hybrid, traverse_passes
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from passes.node_histogram import BINS, groups, percentiles
+from passes.rays import RAY_TYPES
 from passes.twins.node_histogram import node_histogram
 
 SIZE = (64, 48)
@@ -129,7 +130,7 @@ def test_an_overflowed_stack_is_flagged_and_grows(
     right = HybridFrame(device, room, FrameOptions(*SIZE), scene)
     expected = right.run()
     monkeypatch.setattr(hybrid, "STACK_SIZES", (4, 32))
-    monkeypatch.setattr(hybrid, "stack_shader", shader)
+    monkeypatch.setattr(traverse_passes, "stack_shader", shader)
     frame = HybridFrame(device, room, FrameOptions(*SIZE, stack=4), scene)
     frame.submit()
     first = wait_for(frame)
@@ -164,7 +165,7 @@ def test_counted_frames_have_the_percentiles_of_every_ray(
     frame.run(1)
     stats = frame.run()
     for name, ray in stats.rays.items():
-        item = next(r for r in hybrid.RAY_TYPES if r.name == name)
+        item = next(r for r in RAY_TYPES if r.name == name)
         histogram = device.read(frame.data.resources[f"{name}_node_histogram"])
         assert histogram.sum() == ray.rays  # of this frame alone
         nodes = frame.data.read_slot_counts(item, "nodes")

@@ -23,8 +23,9 @@ from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from passes.frame_uniforms import pack_uniforms
 from passes.gpu_scene import GpuScene
-from passes.hybrid import HybridFrame, traversal
+from passes.hybrid import HybridFrame
 from passes.pixel_probe import PixelProbe, QueuedRay, probe_pixel
+from passes.traverse_passes import traversal
 from passes.twins.camera import camera_direction
 from passes.twins.rays.reflection import INFINITE_T
 from passes.twins.traverse_queue import alpha_test

@@ -14,8 +14,9 @@ from engine.gpu import shader
 from engine.gpu.errors import LimitError
 from engine.gpu.stage import Stage
 from passes.frame_options import FrameOptions
+from passes.frame_passes import hybrid_passes
 from passes.gpu_scene import GpuScene
-from passes.hybrid import HybridFrame, hybrid_passes
+from passes.hybrid import HybridFrame
 from passes.prepare import prepare
 from passes.rays import RAY_TYPES, REFLECTION, with_every_ray
 from passes.twins.frame import cpu_passes, run_cpu
@@ -84,7 +85,7 @@ def test_twins_take_the_bindings_in_their_order(
         stages[name] = Stage(device, name, path, **settings)
         return stages[name]
 
-    monkeypatch.setattr("passes.hybrid.Stage", make_stage)
+    monkeypatch.setattr("passes.stage_passes.Stage", make_stage)
     hybrid_passes(frame.device, frame.scene, frame.options)
     for twin in cpu_passes(frame.options):
         stage = stages.pop(twin.name)

@@ -1,0 +1,66 @@
+"""The kinds of compute passes that a frame is made of, by what they are dispatched over."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.frame.render_pass import Pass, stage_pass
+from engine.gpu.device import Device
+from engine.gpu.stage import Stage
+from passes.frame_options import FrameOptions
+from passes.frame_uniforms import FRAME_UNIFORMS
+from passes.gpu_scene import GpuScene
+from passes.twins.frame import cpu_passes
+
+SHADERS = "passes/shaders/"
+
+
+class StagePasses:
+    """Makes passes of one frame. `file` is a shader's name in passes/shaders; `bind` maps a
+    binding's name in it to the frame's resource where they differ. Twins are found by name."""
+
+    def __init__(self, device: Device, scene: GpuScene, options: FrameOptions) -> None:
+        self.device, self.scene, self.options = device, scene, options
+        self._tiles = (-(-options.width // 8), -(-options.height // 8))
+        self._twins = {item.name: item.twin for item in cpu_passes(options, scene.rays_ask)}
+
+    def over_tiles(
+        self,
+        name: str,
+        file: str,
+        *,
+        slots: Mapping[str, str] | None = None,
+        constants: Mapping[str, float] | None = None,
+        **bind: str,
+    ) -> Pass:
+        """One workgroup for each 8x8 pixels of the picture."""
+        stage = self._stage(name, file, slots=slots, constants=constants)
+        first = "frame", FRAME_UNIFORMS.offsets["first_tile_row"]
+        return stage_pass(name, stage, self._tiles, bind=bind, first_unit=first)
+
+    def over_queue(
+        self,
+        name: str,
+        file: str,
+        arguments: str,
+        *,
+        slots: Mapping[str, str] | None = None,
+        constants: Mapping[str, float] | None = None,
+        trusted: bool = False,
+        **bind: str,
+    ) -> Pass:
+        """One lane for each record of a queue; the pass `arguments/<arguments>` counted its groups.
+        `trusted` as `Stage` has it."""
+        stage = self._stage(name, file, slots=slots, constants=constants, trusted=trusted)
+        first = "frame", FRAME_UNIFORMS.offsets["first_group"]
+        written = f"{arguments}_arguments"
+        return stage_pass(name, stage, arguments=written, bind=bind, first_unit=first)
+
+    def arguments(self, name: str, queue: str) -> Pass:
+        """Counts the workgroups that the records of `queue` need."""
+        stage = self._stage(f"arguments/{name}", "arguments")
+        bind = {"queue": queue, "arguments": f"{name}_arguments"}
+        return stage_pass(stage.name, stage, (1, 1), bind=bind)
+
+    def _stage(self, name: str, file: str, **settings: Any) -> Stage:
+        twin = self._twins.get(name)
+        return Stage(self.device, name, f"{SHADERS}{file}.wgsl", twin=twin, **settings)
