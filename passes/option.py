@@ -7,7 +7,7 @@ from typing import Any
 from bvh.blas import BuildOptions
 from engine.gpu.errors import UserError
 from passes.frame_options import FULL_MASK, FrameOptions
-from passes.prepare import GROUPS
+from passes.grouping import GROUPS
 
 KINDS = ("choice", "number", "flag", "bits")
 # What a change makes anew. view: nothing, the next frame has it. frame: pipelines or buffers of

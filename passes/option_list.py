@@ -9,6 +9,7 @@ from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
 from passes.frame_options import ANY_HIT_MODES, ANY_HITS, GBUFFERS, MOST_ROUNDS, PRIMARY, UPDATES
+from passes.grouping import GROUPS
 from passes.option import (
     COST_TERMS,
     KINDS,
@@ -20,7 +21,6 @@ from passes.option import (
     of_frame,
     of_settings,
 )
-from passes.prepare import GROUPS
 from passes.rays import RAY_TYPES
 
 __all__ = [

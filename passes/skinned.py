@@ -9,10 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.build import Blas
 from bvh.gpu.refit_plan import block_vertices
+from bvh.tlas import BvhInstance
 from engine.gpu.errors import UserError
 from engine.scene.scene import Scene
 from engine.scene.skinning import SkinTable, make_skin_table
+from passes.build_blases import BlasRequest
 
 U32 = NDArray[np.uint32]
 
@@ -56,3 +59,26 @@ def may_refit(words: U32, triangles: Sequence[U32], alike: U32) -> bool:
     except UserError:
         return False
     return True
+
+
+class Refittable:
+    """Says of BLAS number i, as built, whether it can be refitted as its meshes deform."""
+
+    def __init__(
+        self, scene: Scene, placed: Sequence[BvhInstance], requests: Sequence[BlasRequest]
+    ) -> None:
+        skinned = {m.mesh for m in scene.animation.skinned} if scene.animation else set()
+        self._triangles: dict[int, list[np.ndarray]] = {}
+        for item in placed:
+            last = item.first_object + len(requests[item.blas].meshes)
+            parts = scene.instances[item.first_object : last]
+            meshes = [part.mesh for part in parts]
+            if skinned & set(meshes):
+                self._triangles[item.blas] = vertex_triangles(scene, meshes)
+        self._alike = np.zeros(0, np.uint32)
+        if self._triangles:
+            self._alike = skinned_table(scene).alike(vertex_count(scene))
+
+    def __call__(self, index: int, blas: Blas) -> bool:
+        triangles = self._triangles.get(index)
+        return triangles is None or may_refit(blas.words, triangles, self._alike)
