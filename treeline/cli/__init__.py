@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from treeline.cli import interrupts
+from treeline.cli.ablate import ablate
 from treeline.cli.bench import trace
 from treeline.cli.bench_build import build as bench_build
 from treeline.cli.build import build
@@ -41,6 +42,7 @@ for name, function in {
     "view": view,
     "render": render,
     "report": report,
+    "ablate": ablate,
     "build": build,
     "inspect": inspect,
     "validate": validate,
