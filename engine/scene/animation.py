@@ -2,8 +2,9 @@
 appendix C).
 
 A pose is every node's world matrix at one time; joint matrices and the transforms of placed meshes
-follow from it. Times are seconds, quaternions x y z w, matrices float64 `[4, 4]`. Reading these
-from a file is `engine.scene.gltf_animation`'s work, skinning vertices `engine.scene.skinning`'s.
+follow from it. Times are seconds, matrices float64 `[4, 4]`. Channels are
+`engine.scene.channel`'s, reading all this from a file is `engine.scene.gltf_animation`'s work,
+skinning vertices `engine.scene.skinning`'s.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,66 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.gpu.errors import UserError
+from engine.scene.channel import PATHS, WEIGHTS, Channel, ChannelTable, Clock
 from engine.scene.mesh import F32, F64
 from engine.scene.morph import MorphTargets, morphed
 from engine.scene.skin import blend_matrices, joint_matrices, skin_normals, skin_positions
 
 I64 = NDArray[np.int64]
-
-# What a clip may animate of a node, and how wide it is; WEIGHTS has one for each target.
-PATHS = {"translation": 3, "rotation": 4, "scale": 3}
-WEIGHTS = "weights"
-INTERPOLATIONS = ("STEP", "LINEAR", "CUBICSPLINE")
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Where in its own clip a channel is while another clip plays it: at `start` when that begins,
-    and `speed` seconds further each second. With a `period` it begins again after so many."""
-
-    start: float = 0.0
-    speed: float = 1.0
-    period: float = 0.0
-
-    def local(self, time: float) -> float:
-        local = self.start + self.speed * time
-        if self.period > 0 and not 0 <= local <= self.period:
-            local %= self.period
-        return local
-
-
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """One animated property of one node. `values` are `[k, width]`, for CUBICSPLINE
-    `[k, 3, width]`: in-tangent, value, out-tangent."""
-
-    node: int
-    path: str  # a key of PATHS, or WEIGHTS
-    interpolation: str
-    times: F64  # [k], rising
-    values: F64
-    clock: Clock = Clock()
-
-    def sample(self, time: float) -> F64:
-        """[width] at `time` of the clip; the first or last value outside of the times."""
-        time = self.clock.local(time)
-        after = int(np.searchsorted(self.times, time, side="right"))
-        middle = self.values[:, 1] if self.interpolation == "CUBICSPLINE" else self.values
-        if after == 0 or after == len(self.times) or self.interpolation == "STEP":
-            return _unit(middle[max(after - 1, 0)], self.path)
-        start, end = self.times[after - 1], self.times[after]
-        at = (time - start) / (end - start)
-        a, b = middle[after - 1], middle[after]
-        if self.interpolation == "CUBICSPLINE":
-            out, into = self.values[after - 1, 2], self.values[after, 0]
-            at2, at3 = at * at, at * at * at
-            value = (2 * at3 - 3 * at2 + 1) * a + (end - start) * (at3 - 2 * at2 + at) * out
-            value = value + (3 * at2 - 2 * at3) * b + (end - start) * (at3 - at2) * into
-        elif self.path == "rotation":
-            value = slerp(_unit(a, self.path), _unit(b, self.path), at)
-        else:
-            value = (1 - at) * a + at * b
-        return _unit(value, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +30,13 @@ class Clip:
     name: str
     duration: float
     channels: tuple[Channel, ...]
+    moves: ChannelTable = field(init=False, compare=False, repr=False)  # of nodes
+    morphs: ChannelTable = field(init=False, compare=False, repr=False)  # their weights
+
+    def __post_init__(self) -> None:
+        for name, paths in (("moves", PATHS), ("morphs", (WEIGHTS,))):
+            table = ChannelTable([channel for channel in self.channels if channel.path in paths])
+            object.__setattr__(self, name, table)  # frozen, once it is made
 
     @property
     def start(self) -> float:
@@ -179,11 +133,9 @@ class Animation:
             values.copy() for values in (self.translations, self.rotations, self.scales)
         )
         if clip is not None:
-            time = clip.wrapped(time, loop)
             values = {"translation": translations, "rotation": rotations, "scale": scales}
-            for channel in clip.channels:
-                if channel.path in values:
-                    values[channel.path][channel.node] = channel.sample(time)
+            for path, nodes, sampled in clip.moves.sample(clip.wrapped(time, loop)):
+                values[path][nodes] = sampled
         local = compose(translations, rotations, scales)
         for node, matrix in self.matrices.items():
             local[node] = matrix
@@ -197,10 +149,8 @@ class Animation:
         """`weights` at `time`; arguments as of `worlds`."""
         weights = dict(self.weights)
         if clip is not None:
-            time = clip.wrapped(time, loop)
-            for channel in clip.channels:
-                if channel.path == WEIGHTS:
-                    weights[channel.node] = channel.sample(time)
+            for _, nodes, sampled in clip.morphs.sample(clip.wrapped(time, loop)):
+                weights.update(zip(nodes.tolist(), sampled, strict=True))
         return weights
 
     def joint_matrices(self, skin: int, worlds: F64) -> F64:
@@ -242,17 +192,6 @@ def _node_levels(parents: bytes) -> tuple[I64, ...]:
     return tuple(levels[:-1])
 
 
-def slerp(a: F64, b: F64, at: float) -> F64:
-    """The shorter way from unit quaternion a to b (appendix C.4)."""
-    cosine = float(a @ b)
-    if cosine < 0:
-        b, cosine = -b, -cosine
-    angle = np.arccos(min(cosine, 1.0))
-    if angle < 1e-6:  # nearly one rotation: the chord is as good as the arc
-        return (1 - at) * a + at * b
-    return (np.sin((1 - at) * angle) * a + np.sin(at * angle) * b) / np.sin(angle)
-
-
 def compose(translations: F64, rotations: F64, scales: F64) -> F64:
     """[n, 4, 4] translation x rotation x scale (section 3.5.3); a zero quaternion turns nothing."""
     x, y, z, w = rotations.T
@@ -270,10 +209,3 @@ def compose(translations: F64, rotations: F64, scales: F64) -> F64:
     local[:, :3, 3] = translations
     local[:, 3, 3] = 1.0
     return local
-
-
-def _unit(value: F64, path: str) -> F64:
-    if path != "rotation":
-        return value
-    length = float(np.linalg.norm(value))
-    return value / length if length > 0 else np.array([0.0, 0.0, 0.0, 1.0])

@@ -5,16 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.scene.animation import (
-    INTERPOLATIONS,
-    PATHS,
-    WEIGHTS,
-    Animation,
-    Channel,
-    Clip,
-    Skin,
-    SkinnedMesh,
-)
+from engine.scene.animation import Animation, Clip, Skin, SkinnedMesh
+from engine.scene.channel import INTERPOLATIONS, PATHS, WEIGHTS, Channel
 from engine.scene.gltf_data import GltfData
 from engine.scene.mesh import F64
 

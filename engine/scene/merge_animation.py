@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.scene.animation import WEIGHTS, Animation, Channel, Clip, Clock, Skin, SkinnedMesh
+from engine.scene.animation import Animation, Clip, Skin, SkinnedMesh
+from engine.scene.channel import WEIGHTS, Channel, Clock
 from engine.scene.mesh import F64
 
 SCENE_CLIP = "scene"

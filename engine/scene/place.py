@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from engine.gpu.errors import UserError
-from engine.scene.animation import Animation, Clock
+from engine.scene.animation import Animation
+from engine.scene.channel import Clock
 from engine.scene.describe import Description, PlacedObject
 from engine.scene.material import Material, Texture
 from engine.scene.merge_animation import AnimationMerger, Posed, pose_at_zero

@@ -8,7 +8,8 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.spatial.transform import Rotation, Slerp
 
 from engine.gpu.errors import UserError
-from engine.scene.animation import Channel, Clip, compose, slerp
+from engine.scene.animation import Clip, compose
+from engine.scene.channel import INTERPOLATIONS, Channel, ChannelTable, Clock, slerp
 from engine.scene.gltf_data import open_gltf
 from engine.scene.gltf_nodes import placed_nodes
 from engine.scene.load import load_scene
@@ -60,6 +61,33 @@ def test_cubic_spline_is_hermite_with_tangents_a_second(rng: Any) -> None:
     np.testing.assert_allclose(channel.sample(7), values[2, 1])
     turning = _channel("rotation", "CUBICSPLINE", rng.normal(size=(3, 3, 4)))
     assert abs(np.linalg.norm(turning.sample(1.3)) - 1) < 1e-12
+
+
+def test_channels_sampled_together_are_each_what_it_is_alone(rng: Any) -> None:
+    widths = {"translation": 3, "rotation": 4, "scale": 3, "weights": 2}
+    channels = []
+    for path, width in widths.items():
+        for kind in INTERPOLATIONS:
+            for keys in (1, 2, 5):
+                times = np.cumsum(rng.uniform(0.1, 1.0, keys))
+                shape = (keys, 3, width) if kind == "CUBICSPLINE" else (keys, width)
+                clock = Clock(rng.uniform(), rng.uniform(0.5, 2), rng.choice([0.0, 1.5]))
+                node = len(channels)
+                channel = Channel(node, path, kind, times, rng.normal(size=shape), clock)
+                channels.append(channel)
+    order = rng.permutation(len(channels))
+    table = ChannelTable([channels[i] for i in order])
+    for time in (0.0, 0.4, 1.1, 2.3, 50.0):
+        found = {
+            node: values
+            for path, nodes, rows in table.sample(time)
+            for node, values in zip(nodes.tolist(), rows, strict=True)
+            if path == channels[node].path
+        }
+        assert sorted(found) == list(range(len(channels)))
+        for node, values in found.items():
+            assert (values == channels[node].sample(time)).all()
+    assert list(ChannelTable([]).sample(1.0)) == []
 
 
 def test_compose_is_translation_rotation_scale(rng: Any) -> None:

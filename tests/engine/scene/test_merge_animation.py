@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from engine.gpu.errors import UserError
-from engine.scene.animation import Clock
 from engine.scene.asset_folders import asset_folders
+from engine.scene.channel import Channel, Clock
 from engine.scene.load import load_scene
 from engine.scene.merge_animation import common_period
 from engine.scene.pose import posed
@@ -164,11 +164,18 @@ def test_clips_and_nodes_that_a_file_lacks(moving: Any) -> None:
 
 
 def test_clocks() -> None:
-    assert Clock().local(3.25) == 3.25
-    assert Clock(start=0.5, speed=2.0).local(3.0) == 6.5
-    assert Clock(start=0.5, speed=2.0, period=2.0).local(3.0) == 0.5
-    assert Clock(speed=-1.0, period=2.0).local(0.5) == 1.5
-    assert Clock(period=2.0).local(2.0) == 2.0  # the last key frame shows
+    times = np.array([-10.0, 10.0])
+    values = np.repeat(times[:, None], 3, axis=1)  # so that a channel is its own clock's time
+
+    def local(clock: Clock, time: float) -> float:
+        shown = Channel(0, "translation", "LINEAR", times, values, clock).sample(time)
+        return round(float(shown[0]), 12)
+
+    assert local(Clock(), 3.25) == 3.25
+    assert local(Clock(start=0.5, speed=2.0), 3.0) == 6.5
+    assert local(Clock(start=0.5, speed=2.0, period=2.0), 3.0) == 0.5
+    assert local(Clock(speed=-1.0, period=2.0), 0.5) == 1.5
+    assert local(Clock(period=2.0), 2.0) == 2.0  # the last key frame shows
 
 
 def test_the_scenes_clip_ends_where_all_others_begin_again() -> None:

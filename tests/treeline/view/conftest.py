@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from bvh.build import BuildOptions
-from engine.scene.animation import Animation, Channel, Clip
+from engine.scene.animation import Animation, Clip
 from engine.scene.camera import look_at
+from engine.scene.channel import Channel
 from engine.scene.light import Environment, RectLight
 from engine.scene.material import Material
 from engine.scene.mesh import make_mesh
