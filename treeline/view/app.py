@@ -68,7 +68,7 @@ class Viewer:
         self.state = ViewState(palette=settings["palette"])
         self.structure = StructureView()
         self.panels = make_panels(self.structure)
-        self.ray_panel = next(panel for panel in self.panels if isinstance(panel, RayPanel))
+        self.ray_cursor = next(p for p in self.panels if isinstance(p, RayPanel)).cursor
         self.structure_panel = next(p for p in self.panels if isinstance(p, StructurePanel))
         self.time_line = TimeLine(session)
         self._open_device()
@@ -98,7 +98,7 @@ class Viewer:
                 self.act(action)
         self.time_line.advance(imgui.get_io().delta_time)
         self._follow_structure()
-        self.ray_panel.follow(self.state)
+        self.ray_cursor.follow(self.state)
         menu = draw_menus(
             self.shortcuts,
             self.outputs,
@@ -141,7 +141,7 @@ class Viewer:
         if self.session.error is None:
             try:
                 self._pick_wanted()
-                self.ray_panel.work(self.session)
+                self.ray_cursor.work(self.session)
             except expected_errors() as error:
                 self.session.fail(error)
         if self.quit:
@@ -266,7 +266,7 @@ class Viewer:
                 self.state.shown = action.removeprefix("show ")
             elif action.startswith("panel "):
                 self.open_panel = action.removeprefix("panel ")
-            elif not self.ray_panel.act(action, self.state):
+            elif not self.ray_cursor.act(action, self.state):
                 self.control.act(action)
         except UserError as error:
             self.say(str(error))
@@ -332,7 +332,7 @@ class Viewer:
             tree, state.boxes, state.selected, session.camera, size, moving=session.moving
         )
         self.structure_panel.overlay = self.boxes.stats
-        self.rays.update(state.picked, state.ray_index, self.ray_panel.walks, state.ray_step)
+        self.rays.update(state.picked, state.ray_index, self.ray_cursor.walks, state.ray_step)
         return [*self.boxes.batches, *self.rays.batches], (self.boxes.version, self.rays.version)
 
 

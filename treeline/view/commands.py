@@ -1,7 +1,7 @@
 """Every command of the viewer with its key: one table for keys, menus and the help overlay."""
 
 from engine.view.shortcuts import CAMERA_SHORTCUTS, Shortcut, Shortcuts
-from treeline.view.ray_panel import RAY_SHORTCUTS
+from treeline.view.ray_cursor import RAY_SHORTCUTS
 
 LOOK, COMPARE = "Look at", "Compare"
 STRUCTURE, RAY, TIME, FILE = "Structure", "Ray", "Time", "File"

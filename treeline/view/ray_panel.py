@@ -8,9 +8,9 @@ from imgui_bundle import imgui
 
 from engine.view import theme
 from engine.view.marks import mark
-from engine.view.shortcuts import Shortcut
 from treeline.view.pick import Pick
 from treeline.view.pixel_rays import PixelRay
+from treeline.view.ray_cursor import RayCursor
 from treeline.view.ray_overlay import STATE_COLOURS, ray_colour
 from treeline.view.ray_walk import (
     RayWalk,
@@ -21,107 +21,25 @@ from treeline.view.ray_walk import (
     slot_text,
     stack_lines,
 )
-from treeline.view.step_check import StepCheck, check_steps
 
 if TYPE_CHECKING:
     from treeline.view.session import ViewSession
     from treeline.view.view_state import ViewState
 
-RAY_SHORTCUTS = (
-    Shortcut("ray step back", "previous step", ",", group="Ray", repeat=True),
-    Shortcut("ray step on", "next step", ".", group="Ray", repeat=True),
-    Shortcut("ray first step", "first step", ",", ("Control",), group="Ray"),
-    Shortcut("ray last step", "last step", ".", ("Control",), group="Ray"),
-    Shortcut("ray hit", "step of the hit", "/", group="Ray"),
-    Shortcut("ray before", "previous ray of the pixel", "[", group="Ray"),
-    Shortcut("ray after", "next ray of the pixel", "]", group="Ray"),
-)
 HINT = "Click a pixel of the picture: its rays appear here and in the picture."
 LIST_SHARE = 0.45  # of what is left, for the list of steps
 
 
 class RayPanel:
-    """`walks` are the steps of the picked pixel's rays, by ray, made one a frame after a pick.
-    `work` does what the panel must not wait for; the application calls it after the present."""
+    """What it shows, and what keys and buttons do, is in `cursor`."""
 
     title = "Ray"
 
     def __init__(self) -> None:
-        self.walks: dict[int, RayWalk] = {}
-        self.checks: dict[int, StepCheck] = {}
-        self._picked: Pick | None = None
-        self._wanted: int | None = None  # the ray to verify
-        self._scroll = False
-
-    # -- what keys and buttons do ----------------------------------------------------------------
-
-    def follow(self, state: "ViewState") -> RayWalk | None:
-        """Takes up a new pick and reads one ray more; the chosen ray's walk."""
-        picked = state.picked
-        if picked is not self._picked:
-            self._picked, self._wanted = picked, None
-            self.walks, self.checks = {}, {}
-            state.ray_index = state.ray_step = 0
-        if picked is None:
-            return None
-        state.ray_index = min(max(state.ray_index, 0), len(picked.rays) - 1)
-        order = [state.ray_index, *range(len(picked.rays))]
-        missing = next((number for number in order if number not in self.walks), None)
-        if missing is not None:
-            self.walks[missing] = RayWalk(picked.rays[missing])
-        walk = self.walks[state.ray_index]
-        state.ray_step = min(max(state.ray_step, 0), len(walk) - 1)
-        return walk
-
-    def act(self, action: str, state: "ViewState") -> bool:
-        """Does what a shortcut of RAY_SHORTCUTS asks for; False for another's action."""
-        if action not in {entry.action for entry in RAY_SHORTCUTS}:
-            return False
-        walk = self.follow(state)
-        if walk is None or state.picked is None:
-            return True
-        rays, last = len(state.picked.rays), len(walk) - 1
-        if action in ("ray before", "ray after"):
-            step = 1 if action == "ray after" else -1
-            self.choose_ray((state.ray_index + step) % rays, state)
-            return True
-        places = {
-            "ray step back": state.ray_step - 1,
-            "ray step on": state.ray_step + 1,
-            "ray first step": 0,
-            "ray last step": last,
-            "ray hit": walk.hit if walk.hit >= 0 else last,
-        }
-        self.go_to(places[action], state)
-        return True
-
-    def choose_ray(self, number: int, state: "ViewState") -> None:
-        """Another ray of the pixel, at its first step."""
-        state.ray_index, state.ray_step = number, 0
-        self._scroll = True
-
-    def go_to(self, step: int, state: "ViewState") -> None:
-        """A step of the chosen ray; the node it was at becomes the selected one."""
-        walk = self.follow(state)
-        if walk is None:
-            return
-        state.ray_step = min(max(step, 0), len(walk) - 1)
-        self._scroll = True
-        node = walk.node(state.ray_step)
-        if node is not None:
-            state.selected = node
-
-    def work(self, session: "ViewSession") -> None:
-        """Verifies the ray that was asked for; waits for the GPU."""
-        number, self._wanted = self._wanted, None
-        if number is not None and number in self.walks:
-            walk = self.walks[number]
-            self.checks[number] = check_steps(session.device, walk.ray, list(walk.steps))
-
-    # -- drawing -----------------------------------------------------------------------------------
+        self.cursor = RayCursor()
 
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
-        walk = self.follow(state)
+        walk = self.cursor.follow(state)
         if walk is None or state.picked is None:
             imgui.text_wrapped(HINT)
             return
@@ -156,27 +74,29 @@ class RayPanel:
             imgui.same_line(0.0, 0.0)
             span = imgui.SelectableFlags_.span_all_columns
             if imgui.selectable(f"##ray{number}", number == state.ray_index, span)[0]:
-                self.choose_ray(number, state)
+                self.cursor.choose_ray(number, state)
             mark(f"ray.row.{number}")
             imgui.set_item_tooltip(ray.kind)
             imgui.table_next_column()
             imgui.text_unformatted(_short_result(ray))
             for name in ("nodes", "triangle_tests"):
                 imgui.table_next_column()
-                known = ray.counts or (self.walks[number].counts if number in self.walks else {})
+                known = ray.counts or (
+                    self.cursor.walks[number].counts if number in self.cursor.walks else {}
+                )
                 imgui.text_unformatted(str(known.get(name, "...")))
         imgui.end_table()
 
     def _draw_buttons(self, walk: RayWalk, state: "ViewState") -> None:
         wrap = imgui.get_content_region_avail().x
         buttons: tuple[tuple[str, str, Callable[[], object]], ...] = (
-            ("|<", "first", lambda: self.go_to(0, state)),
-            ("<", "back", lambda: self.go_to(state.ray_step - 1, state)),
-            (">", "on", lambda: self.go_to(state.ray_step + 1, state)),
-            (">|", "last", lambda: self.go_to(len(walk) - 1, state)),
-            ("To the hit", "hit", lambda: self.go_to(walk.hit, state)),
+            ("|<", "first", lambda: self.cursor.go_to(0, state)),
+            ("<", "back", lambda: self.cursor.go_to(state.ray_step - 1, state)),
+            (">", "on", lambda: self.cursor.go_to(state.ray_step + 1, state)),
+            (">|", "last", lambda: self.cursor.go_to(len(walk) - 1, state)),
+            ("To the hit", "hit", lambda: self.cursor.go_to(walk.hit, state)),
             ("Copy text", "copy", lambda: imgui.set_clipboard_text(walk.text())),
-            ("Verify on the GPU", "verify", lambda: self._ask(state.ray_index)),
+            ("Verify on the GPU", "verify", lambda: self.cursor.verify_soon(state.ray_index)),
         )
         for place, (label, name, do) in enumerate(buttons):
             if place:
@@ -190,10 +110,10 @@ class RayPanel:
                 do()
             imgui.end_disabled()
             mark(f"ray.{name}")
-        check = self.checks.get(state.ray_index)
+        check = self.cursor.checks.get(state.ray_index)
         if walk.ray.contract:
             imgui.text_disabled("Steps by the oracle: contract traversal keeps no log.")
-        elif self._wanted == state.ray_index:
+        elif self.cursor.wanted == state.ray_index:
             imgui.text_disabled("tracing on the GPU ...")
         elif check is None:
             imgui.text_disabled("Steps by the oracle, not verified.")
@@ -204,16 +124,13 @@ class RayPanel:
             imgui.pop_style_color()
         mark("ray.verdict")
 
-    def _ask(self, number: int) -> None:
-        self._wanted = number
-
     def _draw_steps(self, walk: RayWalk, state: "ViewState", height: float) -> None:
         """The list of steps: only the lines on screen are made."""
         imgui.begin_child("##steps", imgui.ImVec2(0, height), imgui.ChildFlags_.borders)
         line = imgui.get_text_line_height_with_spacing()
-        if self._scroll:
+        if self.cursor.moved:
             imgui.set_scroll_y(max(0.0, state.ray_step * line - 0.4 * height))
-            self._scroll = False
+            self.cursor.moved = False
         clipper = imgui.ListClipper()
         clipper.begin(len(walk), line)
         while clipper.step():
@@ -222,8 +139,8 @@ class RayPanel:
                 label = f"{number + 1:4d}  {'  ' if inside else ''}{walk.title(number)}"
                 chosen = number == state.ray_step
                 if imgui.selectable(f"{label}##step{number}", chosen)[0]:
-                    self.go_to(number, state)
-                    self._scroll = False
+                    self.cursor.go_to(number, state)
+                    self.cursor.moved = False
                 mark(f"ray.step.{number}")
         imgui.end_child()
 

@@ -13,7 +13,8 @@ from engine.view.shortcuts import Shortcuts
 from engine.view.window import Window
 from passes.hybrid import HybridFrame
 from treeline.view.pick import pick
-from treeline.view.ray_panel import RAY_SHORTCUTS, RayPanel
+from treeline.view.ray_cursor import RAY_SHORTCUTS
+from treeline.view.ray_panel import RayPanel
 from treeline.view.view_state import ViewState
 
 SIZE = (380, 620)
@@ -31,14 +32,14 @@ class Driven:
     def draw(self, frames: int = 1) -> None:
         for _ in range(frames):
             self.window.draw_once(self._build)
-            self.panel.work(self.session)
+            self.panel.cursor.work(self.session)
 
     def _build(self) -> None:
         imgui.set_next_window_pos((0, 0))
         imgui.set_next_window_size(SIZE)
         imgui.begin("##panel", None, imgui.WindowFlags_.no_decoration)
         for action in self.shortcuts.pressed():
-            assert self.panel.act(action, self.state)
+            assert self.panel.cursor.act(action, self.state)
         self.panel.draw(self.session, self.state)
         imgui.end()
 
@@ -72,7 +73,7 @@ def test_rays_are_chosen_by_a_click(driven: Driven) -> None:
     picked = driven.state.picked
     # The primary ray, and one at least of every type that the frame sends.
     assert picked is not None and len(picked.rays) >= 4
-    assert len(driven.panel.walks) == len(picked.rays)  # read one a frame
+    assert len(driven.panel.cursor.walks) == len(picked.rays)  # read one a frame
     driven.click("ray.row.1")
     assert (driven.state.ray_index, driven.state.ray_step) == (1, 0)
     driven.click("ray.row.3")
@@ -81,7 +82,7 @@ def test_rays_are_chosen_by_a_click(driven: Driven) -> None:
 
 def test_buttons_and_keys_step(driven: Driven) -> None:
     driven.click("ray.row.1")
-    walk = driven.panel.walks[1]
+    walk = driven.panel.cursor.walks[1]
     last = len(walk) - 1
     for name, step in (("on", 1), ("on", 2), ("back", 1), ("last", last), ("first", 0)):
         driven.click(f"ray.{name}")
@@ -110,16 +111,16 @@ def test_a_clicked_step_selects_its_node(driven: Driven) -> None:
     driven.click("ray.row.0")
     driven.click("ray.step.3")
     assert driven.state.ray_step == 3
-    node = driven.panel.walks[0].node(3)
+    node = driven.panel.cursor.walks[0].node(3)
     assert node is not None and driven.state.selected == node
 
 
 def test_verify_asks_the_gpu(driven: Driven) -> None:
     driven.click("ray.row.1")
-    assert driven.panel.checks == {}
+    assert driven.panel.cursor.checks == {}
     driven.click("ray.verify")
-    assert driven.panel.checks[1].verified
-    assert "verified: the same" in driven.panel.checks[1].verdict
+    assert driven.panel.cursor.checks[1].verified
+    assert "verified: the same" in driven.panel.cursor.checks[1].verdict
 
 
 def test_text_goes_to_the_clipboard(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,7 @@ def test_text_goes_to_the_clipboard(driven: Driven, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(imgui, "set_clipboard_text", copied.append)
     driven.click("ray.row.2")
     driven.click("ray.copy")
-    assert copied == [driven.panel.walks[2].text()]
+    assert copied == [driven.panel.cursor.walks[2].text()]
 
 
 def test_parameters_open(driven: Driven) -> None:
@@ -143,13 +144,13 @@ def test_another_pick_begins_anew(driven: Driven, counted: HybridFrame) -> None:
     driven.state.picked = pick(counted, 20, 20)
     driven.draw(6)
     assert (driven.state.ray_index, driven.state.ray_step) == (0, 0)
-    assert driven.panel.checks == {}
-    assert len(driven.panel.walks) == len(driven.state.picked.rays)
+    assert driven.panel.cursor.checks == {}
+    assert len(driven.panel.cursor.walks) == len(driven.state.picked.rays)
     driven.state.picked = None
     driven.draw()
-    assert driven.panel.walks == {} and "ray.first" not in marks.rectangles
-    assert driven.panel.act("ray hit", driven.state)
-    assert not driven.panel.act("screenshot", driven.state)
+    assert driven.panel.cursor.walks == {} and "ray.first" not in marks.rectangles
+    assert driven.panel.cursor.act("ray hit", driven.state)
+    assert not driven.panel.cursor.act("screenshot", driven.state)
 
 
 def test_contract_traversal_cannot_be_verified(driven: Driven, counted: HybridFrame) -> None:
@@ -160,6 +161,6 @@ def test_contract_traversal_cannot_be_verified(driven: Driven, counted: HybridFr
     driven.state.picked = replace(picked, rays=tuple(rays))
     driven.draw(6)
     driven.click("ray.verify")
-    assert driven.panel.checks == {}
+    assert driven.panel.cursor.checks == {}
     driven.click("ray.on")
     assert driven.state.ray_step == 1
