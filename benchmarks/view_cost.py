@@ -106,13 +106,13 @@ def main(
     viewer.act("panel Structure")
     viewer.state.boxes = replace(viewer.state.boxes, shown=True, low=0, high=DEEPEST)
     started = time.perf_counter()
-    while viewer.boxes.stats.reading or not viewer.boxes.stats.total:
+    while viewer.viewport.boxes.stats.reading or not viewer.viewport.boxes.stats.total:
         window.draw_once(viewer.draw)
         viewer.work()
     reading_ms = 1e3 * (time.perf_counter() - started)
     for orbit in (False, True):
         row = measure(viewer, frames, orbit=orbit)
-        row["boxes"] = str(viewer.boxes.stats)
+        row["boxes"] = str(viewer.viewport.boxes.stats)
         results[f"boxes to level {DEEPEST}{', camera moving' if orbit else ''}"] = row
     for label, row in results.items():
         parts = ", ".join(f"{k} {row[k]['median']:.2f}" for k in ("panels", "picture", "step"))

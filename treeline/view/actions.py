@@ -26,11 +26,15 @@ class Acting(Protocol):
     session: ViewSession
     state: ViewState
     window: Window
-    picture: Picture
-    control: CameraControl
     time_line: TimeLine
     folder: Path
     quit: bool
+
+    @property
+    def picture(self) -> Picture: ...
+
+    @property
+    def control(self) -> CameraControl: ...
 
     @property
     def outputs(self) -> Sequence[Output]: ...
