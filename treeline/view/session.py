@@ -26,15 +26,12 @@ from treeline.view.active import Active
 from treeline.view.baseline import Baseline, Comparison, compare, take_baseline
 from treeline.view.drawing import Drawing
 from treeline.view.frame_supply import FrameSupply, structure_key
+from treeline.view.settling import Settling
 from treeline.view.shown_report import shown_report
 from treeline.view.view_error import ViewError, expected_errors, view_error
 from treeline.view.view_point import ViewPoint
 
 HISTORY = 240  # timed frames that plots show
-SETTLE_S = 0.25  # without a new camera or time: it has stopped, whatever the caller says
-RESIZE_S = 0.15  # that a size has to last before frames are made for it
-
-__all__ = ["Active", "ViewError", "ViewSession", "ViewSettings", "structure_key"]
 
 
 class ViewSession:
@@ -82,10 +79,7 @@ class ViewSession:
         if structure is not None:
             self._supply.store.add(structure_key(settings), structure)
         self._new_device = new_device
-        self._clock = clock
-        self._size = self._wanted_size = size
-        self._resized_at = self._moved_at = self._adjusted_at = float("-inf")
-        self._moving = False
+        self._settling = Settling(size, clock)
         self._lost = False  # the device, and there is no other one yet
 
     # ---- what is shown ----------------------------------------------------------------------
@@ -131,13 +125,11 @@ class ViewSession:
     @property
     def size(self) -> tuple[int, int]:
         """Of the picture, in pixels, as asked for."""
-        return self._wanted_size
+        return self._settling.wanted_size
 
     @property
     def moving(self) -> bool:
-        now = self._clock()
-        moved = self._moving and now - self._moved_at < SETTLE_S
-        return moved or now - self._adjusted_at < SETTLE_S
+        return self._settling.moving
 
     @property
     def busy(self) -> str | None:
@@ -195,8 +187,7 @@ class ViewSession:
 
     def resize(self, width: int, height: int) -> None:
         """The picture's size in pixels, from when it has not changed for a moment."""
-        if (width, height) != self._wanted_size:
-            self._wanted_size, self._resized_at = (width, height), self._clock()
+        self._settling.resize((width, height))
 
     def fail(self, error: BaseException) -> None:
         """Takes an error that was met outside of `step` for one of its own."""
@@ -285,10 +276,8 @@ class ViewSession:
     def _is_current(self) -> bool:
         """Whether what is drawn is what was asked for."""
         active = self.active
-        return active is not None and (active.settings, active.size) == (
-            self.settings,
-            self._wanted_size,
-        )
+        wanted = (self.settings, self.size)
+        return active is not None and (active.settings, active.size) == wanted
 
     def _measured(self, label: str) -> Baseline:
         """The settings with what is known of them."""
@@ -296,9 +285,10 @@ class ViewSession:
         return take_baseline(label, self.settings, self.point, self.size, active)
 
     def _look(self, point: ViewPoint, moving: bool) -> None:
-        self._moving = moving
-        if not point.same_as(self.point):
-            self.point, self._moved_at = point, self._clock()
+        changed = not point.same_as(self.point)
+        self._settling.look(moving, changed)
+        if changed:
+            self.point = point
             self._restart()
 
     def _restart(self) -> None:
@@ -308,11 +298,9 @@ class ViewSession:
             self.active.drawing.look(inputs, self.moving)
 
     def _take_up_changes(self) -> None:
-        if self._clock() - self._resized_at >= RESIZE_S:
-            self._size = self._wanted_size
         active = self.active
         last = None if active is None else active.supplied
-        found = self._supply.get(self.settings, self._size, last)
+        found = self._supply.get(self.settings, self._settling.size, last)
         if found is None or found is last:
             return
         if not found.settings.frame.count:
@@ -321,8 +309,7 @@ class ViewSession:
         inputs = self._inputs(found.frames.scene, found.settings)
         counts = found.settings.frame.count
         if active and last and (found.frames, counts) == (last.frames, last.settings.frame.count):
-            # A slider may be moving: the next value is likely to follow, as with a camera.
-            self._adjusted_at = self._clock()
+            self._settling.adjust()  # a slider may be moving
             drawing = active.drawing
             drawing.look(inputs, moving=True)
         else:

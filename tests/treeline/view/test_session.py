@@ -15,7 +15,8 @@ from passes.frame_stats import FrameStats
 from passes.hybrid import HybridFrame
 from passes.option_list import ViewSettings, find_option
 from treeline.view.drawing import CPU_SAMPLES
-from treeline.view.session import SETTLE_S, ViewSession
+from treeline.view.session import ViewSession
+from treeline.view.settling import SETTLE_S
 
 Open = Callable[..., ViewSession]
 Until = Callable[..., int]
