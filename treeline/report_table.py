@@ -108,7 +108,7 @@ def build_table(report: dict[str, Any]) -> Table:
         for row in found
     ]
     columns = ("BLAS", "triangles", "bytes", "FP16", "FP32", "fill", "depth", "SAH", "build ms")
-    return make_table("Structures (built on the host)", columns, shortened(rows))
+    return make_table("Structures", columns, shortened(rows))
 
 
 def object_table(report: dict[str, Any]) -> Table:

@@ -59,10 +59,6 @@ class PipelineCache:
         """Those whose kernels hold a private stack."""
         return sum(entry.holds_stack for entry in self._entries.values())
 
-    @property
-    def in_use(self) -> int:
-        return sum(entry.use() is not None for entry in self._entries.values())
-
     def compute(
         self,
         name: str,

@@ -25,18 +25,6 @@ def opaque(colour: Rgb, alpha: float = 1.0) -> tuple[float, float, float, float]
     return (*colour, alpha)
 
 
-def luminance(colour: Rgb) -> float:
-    """Relative luminance of an sRGB colour (WCAG 2.2)."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(a: Rgb, b: Rgb) -> float:
-    """Contrast ratio of two colours (WCAG 2.2), 1 to 21; small text wants 4.5."""
-    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
 def apply(scale: float = 1.0) -> None:
     """Sets the current imgui and implot contexts' style; `scale` enlarges text and spacing."""
     style = imgui.get_style()

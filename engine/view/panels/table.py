@@ -222,10 +222,10 @@ class Table:
         if specs.specs_count:
             first = specs.get_specs(0)
             down = first.get_sort_direction() == imgui.SortDirection.descending
-            self._sort = (first.column_index, down)
+            self.sort_by(first.column_index, down)
         else:
             self._sort = None
-        self._arrange()
+            self._arrange()
 
     def _row_texts(self, row: int) -> list[str]:
         texts = self._shown.get(row)

@@ -55,16 +55,6 @@ class LazyTree:
     def selected(self) -> Any:
         return None if self._row is None else self.keys[self._row]
 
-    @property
-    def selected_path(self) -> tuple[Key, ...]:
-        """Keys from a root to the selected row."""
-        path: list[Key] = []
-        row = self._row
-        while row is not None:
-            path.append(self.keys[row])
-            row = self._parent(row)
-        return tuple(reversed(path))
-
     # ---- folding ----------------------------------------------------------------------------
 
     def expand(self, row: int) -> None:

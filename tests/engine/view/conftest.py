@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.view import marks
+from engine.view import marks, theme
 from engine.view.window import Window
 
 
@@ -58,6 +58,23 @@ class Driver:
         for name in (key, *modifiers):
             self.window.send("key_up", key=name, modifiers=())
             self.frames()
+
+
+def luminance(colour: theme.Rgb) -> float:
+    """Relative luminance of an sRGB colour (WCAG 2.2)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.fixture
+def contrast() -> Callable[..., float]:
+    """Contrast ratio of two colours (WCAG 2.2), 1 to 21; small text wants 4.5."""
+
+    def ratio(a: theme.Rgb, b: theme.Rgb) -> float:
+        light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+        return (light + 0.05) / (dark + 0.05)
+
+    return ratio
 
 
 @pytest.fixture

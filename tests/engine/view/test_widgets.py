@@ -216,10 +216,10 @@ def test_nice_ceiling() -> None:
     assert nice_ceiling(0.0) == nice_ceiling(float("inf")) == nice_ceiling(float("nan")) == 1.0
 
 
-def test_series_have_colours_of_their_own() -> None:
+def test_series_have_colours_of_their_own(contrast: Callable[..., float]) -> None:
     assert series_colour("some pass") == series_colour("some pass")
     assert len({series_colour(f"pass {i}") for i in range(len(PALETTE))}) == len(PALETTE)
-    assert all(theme.contrast(colour, theme.PANEL) > 4.5 for colour in PALETTE)
+    assert all(contrast(colour, theme.PANEL) > 4.5 for colour in PALETTE)
 
 
 def test_history_stacks(drive: Callable[..., Any]) -> None:

@@ -112,7 +112,7 @@ def test_a_selection_from_elsewhere_opens_the_tree(show: Any) -> None:
     shown.state.selected = wanted
     shown.frames()
     assert lazy.selected == wanted
-    assert lazy.selected_path == shown.tree.path_to(wanted)
+    assert set(shown.tree.path_to(wanted)) <= set(lazy.keys)
     shown.state.selected = TLAS_ROOT
     shown.frames()
     assert lazy.selected == TLAS_ROOT
