@@ -20,7 +20,7 @@ from bvh.raysets import RaySet
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from treeline.measure import Progress, median, p95
-from treeline.report import make_row
+from treeline.report import make_row, samples
 
 T_TOLERANCE = 1e-4  # relative, as between the oracle and an independent tracer
 # Rays that may differ before the check fails: the oracle works in another precision, so rays
@@ -152,6 +152,7 @@ def trace_row(times: TraceTimes) -> dict[str, Any]:
     rate = times.mrays_per_s
     row.update(
         real_time_p95=p95(times.ms),
+        samples=samples(times.ms),
         kind=times.rayset.kind,
         variant=times.variant.name,
         rays=len(times.rayset.rays),

@@ -2,8 +2,9 @@
 
 Every row has the fields that google-benchmark's compare tool reads (`name`, `run_name`,
 `run_type`, `iterations`, `real_time`, `cpu_time`, `time_unit`), `real_time` being the median
-over frames and `real_time_p95` its 95th percentile. `run` says for each number which run gave
-it: "timed", "counted", "build", "host" or "model". A number that does not exist is null.
+over frames, `real_time_p95` its 95th percentile and `samples` all of them. `run` says for each
+number which run gave it: "timed", "counted", "build", "host" or "model". A number that does not
+exist is null.
 """
 
 from collections.abc import Sequence
@@ -215,8 +216,14 @@ def make_row(name: str, iterations: int, real_time: float, cpu_time: float = 0.0
 def timed_row(name: str, times: Sequence[float] | np.ndarray, cpu_time: float = 0.0) -> Row:
     row = make_row(name, len(times), median(times), cpu_time)
     row["real_time_p95"] = p95(times)
+    row["samples"] = samples(times)
     row["run"] = {"real_time": "timed", "cpu_time": "timed", "real_time_p95": "timed"}
     return row
+
+
+def samples(times: Sequence[float] | np.ndarray) -> list[float]:
+    """Each repetition's time, for `treeline compare`; six digits are more than a clock has."""
+    return [float(f"{ms:.6g}") for ms in times]
 
 
 def add(row: Row, run: str, **fields: Any) -> None:

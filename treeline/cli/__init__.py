@@ -14,6 +14,7 @@ from treeline.cli.bench import trace
 from treeline.cli.bench_build import build as bench_build
 from treeline.cli.build import build
 from treeline.cli.capture import capture
+from treeline.cli.compare import compare
 from treeline.cli.contract import contract
 from treeline.cli.doctor import doctor
 from treeline.cli.example import triangle
@@ -42,6 +43,7 @@ for name, function in {
     "view": view,
     "render": render,
     "report": report,
+    "compare": compare,
     "ablate": ablate,
     "build": build,
     "inspect": inspect,

@@ -3,7 +3,6 @@
 Progress bars only appear on a terminal; colour follows the terminal and NO_COLOR.
 """
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from treeline.cli import interrupts
+from treeline.json_text import json_text
 from treeline.outputs import whole_file
 
 PLAIN_WIDTH = 120  # columns where stdout is a file or a pipe
@@ -36,7 +36,7 @@ def emit_json(data: Any, target: str | None) -> None:
     """`data` as JSON to stdout (`-`) or a file; NaN is refused, it is no JSON."""
     if target is None:
         return
-    text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    text = json_text(data)
     if target == "-":
         sys.stdout.write(text)
         sys.stdout.flush()

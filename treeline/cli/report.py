@@ -1,6 +1,5 @@
 """`treeline report`: what each ray type cost, as JSON, CSV, one HTML page and a table."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,6 +19,7 @@ from treeline.cli.options import (
     with_common,
 )
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.json_text import json_text
 from treeline.outputs import whole_folder
 
 # size, frames, warm-up: on a GPU, and on a CPU driver, where a frame takes seconds.
@@ -140,8 +140,7 @@ def report(
         )
         progress.begin("writing the report")
         document = make_report(setting, prepared.bvh, measurement)
-        text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        (folder / "report.json").write_text(text, encoding="utf-8")
+        (folder / "report.json").write_text(json_text(document), encoding="utf-8")
         (folder / "report.csv").write_text(report_csv(document), encoding="utf-8")
         page = report_html(document, measurement.main.image, measurement.main.nodes)
         (folder / "report.html").write_text(page, encoding="utf-8")
