@@ -136,6 +136,7 @@ class FakeStats:
     upload_bytes: int = 256
     readback_bytes: int = 4096
     forced_waits: int = 2
+    begins: tuple[float, ...] = ()
 
 
 def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:

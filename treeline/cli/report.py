@@ -1,5 +1,6 @@
 """`treeline report`: what each ray type cost, as JSON, CSV, one HTML page and a table."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,7 +21,7 @@ from treeline.cli.options import (
 )
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.json_text import json_text
-from treeline.outputs import whole_folder
+from treeline.outputs import whole_file, whole_folder
 
 # size, frames, warm-up: on a GPU, and on a CPU driver, where a frame takes seconds.
 GPU_DEFAULTS = ("1920x1080", 60, 5)
@@ -55,13 +56,19 @@ def report(
     time: TimeOption = None,
     clip: ClipOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="F.json", help="The timed frames as a Chrome trace, for Perfetto."),
+    ] = None,
 ) -> None:
     """Measure a frame and report what each ray type cost."""
     from passes.frame_uniforms import frame_inputs
     from passes.gpu_scene import GpuScene
     from passes.hybrid import FrameOptions, HybridFrame
     from treeline import structures
+    from treeline.chrome_trace import chrome_trace
     from treeline.measure import MeasuredFrame, measure
+    from treeline.phase_log import PhaseLog
     from treeline.pictures import save_png
     from treeline.report import make_report
     from treeline.report_context import Setting
@@ -73,7 +80,9 @@ def report(
         parse_size(size)
     any_hit = choose_any_hit(force_opaque, force_reject)
     occluded = occlusion_fields(occlusion, occlusion_radius)
-    with whole_folder(out) as folder, steps(common.quiet) as progress:
+    trace_file = whole_file(trace) if trace else nullcontext()
+    with whole_folder(out) as folder, trace_file as trace_path, steps(common.quiet) as shown:
+        progress = PhaseLog(shown)
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
         if device.info.is_cpu and None in (size, frames, warmup):
@@ -145,8 +154,14 @@ def report(
         page = report_html(document, measurement.main.image, measurement.main.nodes)
         (folder / "report.html").write_text(page, encoding="utf-8")
         save_png(folder / "frame.png", measurement.main.image)
+        progress.close()
+        if trace_path is not None:
+            events = chrome_trace(measurement.main, progress.phases, document["context"])
+            trace_path.write_text(json_text(events), encoding="utf-8")
     emit_json(document, common.json)
     if not common.to_stdout:
         print_table(report_tables(document))
         for name in ("frame.png", "report.json", "report.csv", "report.html"):
             print(out / name)
+        if trace is not None:
+            print(trace)

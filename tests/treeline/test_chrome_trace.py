@@ -1,0 +1,144 @@
+"""A report's trace against the Trace Event Format, and against the frames it was made from."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from treeline.chrome_trace import ADAPTER, HOST, chrome_trace
+from treeline.json_text import json_text
+from treeline.measure import SizeRun, measure_size
+from treeline.phase_log import PhaseLog
+
+CONTEXT = {"adapter": "made up", "adapter_type": "DiscreteGPU", "timing_source": "timestamp-query"}
+
+
+def check_format(trace: Any) -> None:
+    """What "Trace Event Format" demands of each kind of event that is used here, and what viewers
+    do: within a thread, complete events are nested or apart."""
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    threads = defaultdict(list)
+    named = set()
+    for event in trace["traceEvents"]:
+        assert isinstance(event["name"], str) and isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int) and isinstance(event["args"], dict)
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name")
+            assert isinstance(event["args"]["name"], str)
+            named.add((event["name"], event["pid"], event["tid"]))
+        elif event["ph"] == "X":
+            assert event["ts"] >= 0 and event["dur"] >= 0 and isinstance(event["cat"], str)
+            threads[event["pid"], event["tid"]].append(event)
+        else:
+            assert event["ph"] == "C" and event["ts"] >= 0 and event["args"]
+            assert all(isinstance(v, int | float) for v in event["args"].values())
+    for (pid, tid), events in threads.items():
+        assert ("process_name", pid, 0) in named and ("thread_name", pid, tid) in named
+        events.sort(key=lambda e: (e["ts"], -e["dur"]))
+        for before, after in pairwise(events):
+            apart = before["ts"] + before["dur"] <= after["ts"] + 0.002  # rounded to ns
+            nested = after["ts"] + after["dur"] <= before["ts"] + before["dur"] + 0.002
+            assert apart or nested, (before, after)
+
+
+@pytest.fixture
+def traced(fake_frame: Any, silent: Any) -> Callable[..., tuple[SizeRun, Any]]:
+    """(run, its trace) with a frame that changes each frame's statistics by `change`."""
+
+    def make(change: Callable[[Any], Any] = lambda stats: stats) -> tuple[SizeRun, Any]:
+        class Frame(fake_frame):
+            def run(self, frame_index: int = 0) -> Any:
+                stats = super().run(frame_index)
+                lengths = list(stats.passes.values())
+                stats = replace(stats, begins=tuple(np.cumsum([0.5, *lengths[:-1]]).tolist()))
+                return change(stats)
+
+        ticks = iter(range(1000))
+        log = PhaseLog(silent, lambda: 0.1 * next(ticks))
+        log.begin("loading the scene")
+        run = measure_size(Frame, 50, 20, 3, 2, log)
+        log.begin("writing the report")
+        log.close()
+        return run, json.loads(json_text(chrome_trace(run, log.phases, CONTEXT)))
+
+    return make
+
+
+def of(trace: Any, phase: str, pid: int, name: str = "") -> list[Any]:
+    found = [e for e in trace["traceEvents"] if e["ph"] == phase and e["pid"] == pid]
+    return [e for e in found if e["name"].startswith(name)]
+
+
+def test_every_frame_and_pass_is_in_it(traced: Any) -> None:
+    run, trace = traced()
+    check_format(trace)
+    frames = of(trace, "X", ADAPTER, "frame ")
+    assert [f["name"] for f in frames] == ["frame 0", "frame 1", "frame 2"]
+    for stats, frame in zip(run.frames, frames, strict=True):
+        index = int(frame["name"].split()[1])
+        passes = [e for e in of(trace, "X", ADAPTER) if e["args"].get("frame") == index]
+        assert {e["name"]: e["dur"] for e in passes} == pytest.approx(
+            {name: 1e3 * ms for name, ms in stats.passes.items()}
+        )
+        begins = [e["ts"] - frame["ts"] for e in passes]
+        assert begins == pytest.approx([1e3 * b for b in stats.begins], abs=0.01)
+        assert {e["tid"] for e in passes} == {2}
+        # Its end is when the host had it: timing began at 0.3 s, then there were two warm-ups.
+        assert frame["ts"] + frame["dur"] == pytest.approx(1e6 * (0.6 + 0.1 * index), abs=0.1)
+
+
+def test_the_hosts_phases(traced: Any) -> None:
+    _, trace = traced()
+    phases = [e for e in of(trace, "X", HOST) if e["tid"] == 1]
+    names = ["loading the scene", "timing 50x20", "counting 50x20", "writing the report"]
+    assert [e["name"] for e in phases] == names
+    assert all(e["dur"] > 0 for e in phases)
+    assert len(of(trace, "X", HOST, "encode")) == 3
+
+
+def test_counters(traced: Any) -> None:
+    run, trace = traced()
+    rays = of(trace, "C", ADAPTER, "rays")
+    assert [e["args"] for e in rays] == [{"reflection": 1000, "shadow": 1000}] * 3
+    (nodes,) = of(trace, "C", ADAPTER, "nodes")
+    assert nodes["args"] == {name: r.nodes for name, r in run.counted.rays.items()}
+
+
+def test_passes_that_overlap_have_tracks_of_their_own(traced: Any) -> None:
+    def overlap(stats: Any) -> Any:
+        return replace(stats, begins=tuple(0.4 * b for b in stats.begins))
+
+    _, trace = traced(overlap)
+    check_format(trace)
+    assert len({e["tid"] for e in of(trace, "X", ADAPTER)}) > 2
+
+
+def test_frames_without_times_are_left_out(traced: Any) -> None:
+    def untimed(stats: Any) -> Any:
+        return replace(stats, passes=dict.fromkeys(stats.passes, np.nan), frame_gaps_ms=np.nan)
+
+    _, trace = traced(untimed)
+    check_format(trace)
+    assert of(trace, "X", ADAPTER) == [] and of(trace, "X", HOST, "timing")
+
+
+def test_the_command_writes_it(run: Callable[..., Any], box: Path, tmp_path: Path) -> None:
+    words = ("--scene", box, "--out", tmp_path / "r", "--size", "16x8", "--frames", 2)
+    result = run("report", *words, "--trace", tmp_path / "t.json", "--quiet")
+    assert result.exit_code == 0 and result.stdout.splitlines()[-1] == str(tmp_path / "t.json")
+    trace = json.loads((tmp_path / "t.json").read_text(), parse_constant=pytest.fail)
+    check_format(trace)
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    passes = [r["name"] for r in report["benchmarks"] if r["name"].startswith("pass/")]
+    first = [e["name"] for e in of(trace, "X", ADAPTER) if e["args"].get("frame") == 0]
+    assert [f"pass/{name}" for name in first] == passes
+    host = [e["name"] for e in of(trace, "X", HOST)]
+    assert {"loading the scene", "timing 16x8", "counting 16x8", "writing the report"} <= set(host)
+    processes = [e["args"]["name"] for e in of(trace, "M", ADAPTER) if e["name"] == "process_name"]
+    assert "wall-clock" in processes[0] or "timestamp-query" in processes[0]
