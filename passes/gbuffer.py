@@ -6,9 +6,12 @@ culled: rays see both sides too.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from itertools import accumulate
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.frame.render_pass import Parts, Pass, Resources
 from engine.gpu.shader import compose
@@ -16,14 +19,28 @@ from engine.gpu.stage import BindGroups, read_bindings
 from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.gpu_scene import GpuScene
 
+U32 = NDArray[np.uint32]
+
 IDS_FORMAT = "rg32uint"
 ENTRIES = ("opaque_main", "alpha_main")  # drawn in this order
 NOTHING = 0xFFFFFFFF  # `object` of a pixel that sees no triangle
 
 
+class Draw(NamedTuple):
+    """`copies` objects of the list from number `at` on: each `triangles` triangles of the index
+    buffer from `first` on."""
+
+    entry: str  # point of the shader
+    at: int
+    copies: int
+    first: int
+    triangles: int
+
+
 class DrawList:
     """Every object of a scene that has triangles and shares a bit with `mask`, in the order in
-    which they are drawn: opaque ones first. `triangles` counts them all."""
+    which they are drawn: opaque ones first, those of one mesh one behind the other. `triangles`
+    counts them all."""
 
     def __init__(self, scene: GpuScene, mask: int) -> None:
         objects = scene.prepared.pack.objects
@@ -32,12 +49,13 @@ class DrawList:
         self.firsts = objects["first_triangle"].tolist()
         self.sizes = objects["triangle_count"].tolist()
         # Entry point and object of each draw.
-        self.draws = [
-            (entry, index)
-            for entry in ENTRIES
-            for index, size in enumerate(self.sizes)
-            if size and seen[index] and opaque[index] == (entry == "opaque_main")
-        ]
+        self.draws: list[tuple[str, int]] = []
+        for entry in ENTRIES:
+            by_mesh: dict[int, list[int]] = {}
+            for index, size in enumerate(self.sizes):
+                if size and seen[index] and opaque[index] == (entry == "opaque_main"):
+                    by_mesh.setdefault(self.firsts[index], []).append(index)
+            self.draws += [(entry, index) for alike in by_mesh.values() for index in alike]
         self.ends = list(accumulate(self.sizes[index] for _, index in self.draws))
         self.triangles = self.ends[-1] if self.draws else 0
 
@@ -47,15 +65,27 @@ class DrawList:
         index = self.draws[at][1]
         return index, first - (self.ends[at] - self.sizes[index])
 
-    def within(self, first: int, count: int) -> Iterator[tuple[str, int, int, int]]:
-        """Draws of `count` triangles from `first` on: entry point, object, first triangle of the
-        index buffer, triangles."""
+    def objects(self) -> U32:
+        """The object of each draw."""
+        return np.array([index for _, index in self.draws] or [0], np.uint32)
+
+    def instanced(self) -> Iterator[Draw]:
+        """All, the copies of a mesh in one draw: a thousand of them are a thousand times a driver's
+        work otherwise."""
+        at = 0
+        for (entry, first), alike in groupby(self.draws, lambda d: (d[0], self.firsts[d[1]])):
+            objects = [index for _, index in alike]
+            yield Draw(entry, at, len(objects), first, self.sizes[objects[0]])
+            at += len(objects)
+
+    def within(self, first: int, count: int) -> Iterator[Draw]:
+        """`count` triangles from `first` on, an object a draw."""
         at = bisect_right(self.ends, first)
         while count > 0:
             entry, index = self.draws[at]
             skipped = first - (self.ends[at] - self.sizes[index])
             drawn = min(count, self.sizes[index] - skipped)
-            yield entry, index, self.firsts[index] + skipped, drawn
+            yield Draw(entry, at, 1, self.firsts[index] + skipped, drawn)
             first, count, at = first + drawn, count - drawn, at + 1
 
 
@@ -88,24 +118,28 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
         for entry in ENTRIES
     }
     draws = DrawList(scene, mask)
+    drawn = device.upload("gbuffer/objects", draws.objects())
     bundles: dict[int, Any] = {}
 
     def record(resources: Resources) -> Any:
         encoder = device.wgpu.create_render_bundle_encoder(
             label="gbuffer", color_formats=[IDS_FORMAT], depth_stencil_format="depth32float"
         )
-        draw(encoder, resources, 0, draws.triangles)
+        put(encoder, resources, draws.instanced())
         return encoder.finish()
 
-    def draw(encoder: Any, resources: Resources, first: int, count: int) -> None:
+    def put(encoder: Any, resources: Resources, wanted: Iterable[Draw]) -> None:
         encoder.set_index_buffer(resources["geometry"], "uint32")
         bound = None
-        for entry, item, index, size in draws.within(first, count):
-            if entry != bound:
-                encoder.set_pipeline(pipelines[entry].native)
-                encoder.set_bind_group(0, bind_groups.get(resources))
-                bound = entry
-            encoder.draw_indexed(3 * size, 1, 3 * index, 0, item)
+        for draw in wanted:
+            if draw.entry != bound:
+                encoder.set_pipeline(pipelines[draw.entry].native)
+                encoder.set_bind_group(0, bind_groups.get({**resources, "drawn": drawn}))
+                bound = draw.entry
+            encoder.draw_indexed(3 * draw.triangles, draw.copies, 3 * draw.first, 0, draw.at)
+
+    def put_part(encoder: Any, resources: Resources, first: int, count: int) -> None:
+        put(encoder, resources, draws.within(first, count))
 
     def encode(encoder: Any, resources: Resources) -> None:
         # The same buffers each frame: the draws are recorded once.
@@ -132,11 +166,11 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
             },
         }
 
-    reads = tuple(b.name for b in bindings)
+    reads = tuple(b.name for b in bindings if b.name != "drawn")
     parts = Parts(
         # Without a triangle the attachments are still cleared.
         units=lambda _: max(1, draws.triangles),
-        encode=draw,
+        encode=put_part,
         words=draws.split,
         at=("frame", FRAME_UNIFORMS.offsets["split_object"]),
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bvh.header import unpack_header
 from engine.scene.animation import Clip
 from engine.scene.mesh import F64
-from engine.scene.pose import rigid_steps
+from engine.scene.pose import rigid_steps, ways_back
 from passes.prepare import PreparedScene
 
 I64 = NDArray[np.int64]
@@ -44,7 +44,8 @@ class RigidObjects:
         if animation is not None:
             firsts = [item.first_object for _, item in found]
             self._nodes = np.array([animation.instance_nodes[i] for i in firsts], np.int64)
-            self._rest = animation.worlds()[self._nodes]
+            # Where a node stands in the file does not change, so its inverse is found once.
+            self._way_back = ways_back(animation.worlds()[self._nodes])
             self._moved_by = {
                 clip.name: np.isin(firsts, animation.moving_instances(clip))
                 for clip in animation.clips
@@ -55,7 +56,7 @@ class RigidObjects:
         stays inside; what this clip does not move is bit for bit where the file has it."""
         if not len(self.instances):
             return self.transforms_in_file
-        moved = rigid_steps(self._rest, worlds[self._nodes]) @ self.transforms_in_file
+        moved = rigid_steps(self._way_back, worlds[self._nodes]) @ self.transforms_in_file
         there = self._moved_by[clip.name][:, None, None]
         return np.where(there, moved, self.transforms_in_file)
 

@@ -47,12 +47,20 @@ def check_time(time: float) -> float:
     return time
 
 
-def rigid_steps(rest: F64, now: F64) -> F64:
-    """[n, 4, 4] from where nodes stood in the file to where they are now, both `[n, 4, 4]`. One
-    that stands flattened in the file, from where there is no way, stays."""
+def ways_back(rest: F64) -> F64:
+    """[n, 4, 4] from where nodes stand in the file, `[n, 4, 4]`, back into their own spaces; NaN
+    where one stands flattened, from where there is no way."""
+    back = np.full(rest.shape, np.nan)
     there = np.linalg.det(rest[:, :3, :3]) != 0
-    steps = np.broadcast_to(np.eye(4), rest.shape).copy()
-    steps[there] = now[there] @ np.linalg.inv(rest[there])
+    back[there] = np.linalg.inv(rest[there])
+    return back
+
+
+def rigid_steps(back: F64, now: F64) -> F64:
+    """[n, 4, 4] from where nodes stood in the file (`ways_back`) to where they are `now`
+    `[n, 4, 4]`. One from where there is no way stays."""
+    there = np.isfinite(back[:, 0, 0])
+    steps = np.where(there[:, None, None], now @ back, np.eye(4))
     steps[:, 3] = [0.0, 0.0, 0.0, 1.0]  # an inverse may be off by a rounding
     return steps
 
@@ -79,6 +87,7 @@ def posed(scene: Scene, clip: Clip, time: float, *, loop: bool = True) -> Scene:
     instances = list(scene.instances)
     rigid = [i for i in animation.moving_instances(clip) if instances[i].lifetime == "rigid"]
     nodes = [animation.instance_nodes[i] for i in rigid]
-    for i, step in zip(rigid, rigid_steps(rest[nodes], worlds[nodes]), strict=True):
+    steps = rigid_steps(ways_back(rest[nodes]), worlds[nodes])
+    for i, step in zip(rigid, steps, strict=True):
         instances[i] = replace(instances[i], transform=step @ instances[i].transform)
     return replace(scene, meshes=tuple(meshes), instances=tuple(instances))

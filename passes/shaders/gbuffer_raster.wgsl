@@ -12,6 +12,7 @@ enable primitive_index;
 @group(0) @binding(2) var<storage, read> geometry: array<u32>;
 @group(0) @binding(3) var<storage, read> alpha: array<u32>;
 @group(0) @binding(4) var<storage, read> texels: array<u32>;
+@group(0) @binding(5) var<storage, read> drawn: array<u32>; // the object of each instance
 
 struct Varying {
     @builtin(position) clip: vec4f,
@@ -19,7 +20,8 @@ struct Varying {
 }
 
 @vertex
-fn vertex_main(@builtin(vertex_index) vertex: u32, @builtin(instance_index) object: u32) -> Varying {
+fn vertex_main(@builtin(vertex_index) vertex: u32, @builtin(instance_index) instance: u32) -> Varying {
+    let object = drawn[instance];
     let world = vec4f(world_position(object, vertex), 1.0);
     let m = frame.view_projection;
     return Varying(

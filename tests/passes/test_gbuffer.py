@@ -1,9 +1,12 @@
 """The G-buffer: rasterised and ray-traced visibility agree, and it holds what the scene says."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+
+from passes.gbuffer import DrawList
 
 # Both see the same triangle from the same float32 vertices, through different arithmetic.
 DEPTH_TOLERANCE = 1e-4  # of the depth
@@ -109,3 +112,16 @@ def test_an_unknown_aov_lists_what_there_is(kit: Any, draw: Any, name: str) -> N
     drawn = draw(kit.scene([kit.quad((0, 0, 0), (1, 0, 0), (0, 1, 0))]), 4, 4)
     with pytest.raises(UserError, match=f"unknown aov '{name}', there are .*nodes/reflection"):
         drawn.aov(name)
+
+
+def test_copies_of_a_mesh_are_one_draw(hall: Any) -> None:
+    draws = DrawList(SimpleNamespace(prepared=hall), 0xFF)
+    whole, objects = list(draws.instanced()), draws.objects()
+    table = hall.pack.objects
+    assert sorted(objects.tolist()) == np.flatnonzero(table["triangle_count"]).tolist()
+    assert max(draw.copies for draw in whole) > 10 and len(whole) < len(objects) / 2
+    assert [draw.at for draw in whole] == np.cumsum([0, *(d.copies for d in whole)])[:-1].tolist()
+    for draw in whole:
+        mine = table[objects[draw.at : draw.at + draw.copies]]
+        assert (mine["first_triangle"] == draw.first).all()
+        assert (mine["triangle_count"] == draw.triangles).all()

@@ -8,7 +8,7 @@ import pytest
 
 from engine.gpu.errors import UserError
 from engine.scene.load import load_scene
-from engine.scene.pose import check_time, moves, posed, rigid_steps, timeline
+from engine.scene.pose import check_time, moves, posed, rigid_steps, timeline, ways_back
 from engine.scene.scene import Scene
 
 
@@ -56,7 +56,7 @@ def test_steps_from_where_nodes_stood(rng: Any) -> None:
     rest, now = (np.broadcast_to(np.eye(4), (4, 4, 4)).copy() for _ in range(2))
     rest[:, :3], now[:, :3] = rng.normal(size=(2, 4, 3, 4))
     rest[2, :3, :3] = 0  # flattened
-    steps = rigid_steps(rest, now)
+    steps = rigid_steps(ways_back(rest), now)
     np.testing.assert_allclose((steps @ rest)[[0, 1, 3]], now[[0, 1, 3]], atol=1e-9)
     assert (steps[2] == np.eye(4)).all() and (steps[:, 3] == [0, 0, 0, 1]).all()
 
