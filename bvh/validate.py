@@ -265,10 +265,12 @@ def _check_tlas(
     base = rows[:, INSTANCE_BLAS_BASE_WORD].astype(np.int64) * UNIT_BYTES
     pointer = rows[:, INSTANCE_BLAS_WORD].astype(np.int64)
     pointer |= rows[:, INSTANCE_BLAS_WORD + 1].astype(np.int64) << 32
-    which = np.searchsorted(bases, base)
-    known = np.zeros(count, np.bool_)
-    inside = which < len(bases)
-    known[inside] = bases[which[inside]] == base[inside]
+    # A BLAS that was built anew stands behind those of higher numbers.
+    order = np.argsort(bases)
+    which = np.searchsorted(bases, base, sorter=order)
+    known = which < len(bases)
+    which[known] = order[which[known]]
+    known[known] = bases[which[known]] == base[known]
     ids = rows[:, INSTANCE_ID_WORD].astype(np.int64)
     leaf_bounds = empty_bounds(count)
     matrices = np.ascontiguousarray(rows[:, INSTANCE_WORLD_TO_OBJECT_WORD:]).view(np.float32)
