@@ -52,6 +52,7 @@ class Counters:
     triangle_hits: U32  # crossings in the ray's interval that culling left, before the alpha test
     instance_hits: U32  # instance nodes entered (mask passed)
     any_hits: U32  # calls of `accept`
+    rejected: U32  # of them, those that refused
     stack_max: U32  # deepest stack, entries
 
 

@@ -316,6 +316,7 @@ class Walk:
                 keep[asked] = not options.flags & RayFlags.REJECT and options.accept(
                     found.object[asked], found.primitive[asked], found.u[asked], found.v[asked]
                 )
+                self.counters["rejected"][lanes[asked]] += ~keep[asked]
         hit = {
             "t": t,
             "u": found.u,

@@ -22,6 +22,7 @@ COUNTERS = (
     "triangle_hits",
     "instance_hits",
     "any_hits",
+    "rejected",
     "stack_max",
 )
 RESULTS: dict[str, tuple[Any, Any]] = {  # name -> (dtype, value of a miss)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.counters import buffer_words
+from bvh.counters import counter_words, table_words
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from passes.candidates import CANDIDATE, queue_names, round_count
@@ -46,7 +46,8 @@ class FrameData:
         self.rays = frame_rays(options)
         self.width, self.height = options.width, options.height
         self.pixels = self.width * self.height
-        self.instance_count = max(1, len(scene.prepared.bvh.instances))
+        self.objects, object_rows = scene.prepared.objects()
+        self.counters = counter_words(object_rows)
         self.capacities = {
             ray.name: max(1, int(self.pixels * ray.slots_per_pixel * options.queue_fraction))
             for ray in self.rays
@@ -81,15 +82,14 @@ class FrameData:
                 f"{ray.name}_arguments", 12, "STORAGE|INDIRECT|COPY_SRC|COPY_DST"
             )
             if options.count:
-                words = buffer_words(self.instance_count)
-                self.resources[f"{ray.name}_counters"] = device.buffer("counters", 4 * words)
+                self.resources[f"{ray.name}_counters"] = device.upload("counters", self.counters)
                 self.resources[ray.slot_counts] = device.buffer(
                     ray.slot_counts, buffer_bytes(slots)
                 )
                 histogram = f"{ray.name}_node_histogram"
                 self.resources[histogram] = device.buffer(histogram, 4 * BINS)
                 self.cleared |= {
-                    f"{ray.name}_counters": None,
+                    f"{ray.name}_counters": 4 * table_words(len(self.objects)),
                     ray.slot_counts: None,
                     histogram: None,
                 }

@@ -35,6 +35,8 @@ class RayStats:
     triangle_hits: int | None = None
     instance_hits: int | None = None
     any_hits: int | None = None
+    rejected: int | None = None
+    alpha_samples: int | None = None
     texture_fetches: int | None = None
     stack_max: int | None = None
     overflows: int | None = None
@@ -42,8 +44,9 @@ class RayStats:
 
 @dataclass(frozen=True, slots=True)
 class FrameStats:
-    """`passes` in frame order. `objects` maps (object name, ray type) to nodes, triangle_tests
-    and any_hits spent there; the name "(TLAS)" holds what the top level took. `valid` is False
+    """`passes` in frame order. `objects` maps (object name, ray type) to what its rays did
+    there, by bvh.counters.OBJECT_COUNTERS; the name "(TLAS)" holds what the top level took. Over
+    both they add up to the ray type's. `valid` is False
     when a queue dropped records or a traversal failed: the picture must not be trusted."""
 
     passes: dict[str, float]

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bvh.blas_cache import BlasCache
 from bvh.build import BuildOptions, build_blas
@@ -56,6 +57,12 @@ class PreparedScene:
     def asks(self) -> bool:
         """Whether a ray can meet a triangle whose alpha has to be tested."""
         return any((classes == MIXED).any() for classes in self.opacity)
+
+    def objects(self) -> tuple[tuple[str, ...], NDArray[np.uint32]]:
+        """The distinct `object_names`, and [TLAS instances] 1 + the place of each one's."""
+        places: dict[str, int] = {}
+        rows = [places.setdefault(name, 1 + len(places)) for name in self.object_names]
+        return tuple(places), np.array(rows, np.uint32)
 
     def opacity_counts(self) -> dict[str, int]:
         """Of all meshes' triangles, placed or not: how many are of which class."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bvh.counters import COUNTERS, OBJECT_COUNTERS
@@ -99,13 +98,8 @@ def _counted(
 ) -> dict[str, Any]:
     counters = numbers[f"{ray.name}_counters"]
     totals = dict(zip(COUNTERS, counters[: len(COUNTERS)].tolist(), strict=True))
-    spent = counters[len(COUNTERS) :].reshape(-1, len(OBJECT_COUNTERS))
-    # Instances of one mesh share a name, and a row of the result.
-    names: dict[str, int] = {}
-    rows = [names.setdefault(n, len(names)) for n in (TLAS_NAME, *data.scene.prepared.object_names)]
-    by_name = np.zeros((len(names), len(OBJECT_COUNTERS)), np.int64)
-    np.add.at(by_name, rows, spent[: len(rows)])
-    for name, row in zip(names, by_name.tolist(), strict=True):
+    rows = counters[len(COUNTERS) :].reshape(-1, len(OBJECT_COUNTERS))
+    for name, row in zip((TLAS_NAME, *data.objects), rows.tolist(), strict=True):
         if any(row):
             objects[name, ray.name] = dict(zip(OBJECT_COUNTERS, row, strict=True))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.counters import buffer_words
+from bvh.counters import table_words
 from engine.gpu.stage import Stage
 from passes.frame_data import FrameData
 from passes.node_histogram import BINS, groups
@@ -30,11 +30,11 @@ class _Item:
         return self.dtype.itemsize * self.count
 
 
-def counted_items(ray: RayType, instance_count: int) -> list[_Item]:
-    """What a counted frame keeps of a ray type."""
+def counted_items(ray: RayType, objects: int) -> list[_Item]:
+    """What a counted frame of so many objects keeps of a ray type."""
     word = np.dtype(np.uint32)
     return [
-        _Item(f"{ray.name}_counters", word, buffer_words(instance_count)),
+        _Item(f"{ray.name}_counters", word, table_words(objects)),
         _Item(f"{ray.name}_node_histogram", word, BINS),
     ]
 
@@ -50,7 +50,7 @@ class StatisticsBuffers:
             for queue in (ray.queue, *data.candidate_queues(ray)):
                 self.items.append(_Item(queue, QUEUE_HEADER.dtype, 1))
             if data.options.count:
-                self.items += counted_items(ray, data.instance_count)
+                self.items += counted_items(ray, len(data.objects))
         self.size = sum(item.size for item in self.items)
         self._packed: Any = None
         self._histograms = [(ray, self._histogram(ray)) for ray in data.rays if data.options.count]

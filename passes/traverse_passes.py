@@ -32,12 +32,18 @@ def traversal(
     slots = {
         **variant.slots(),
         "stack": stack_shader(options.stack),
-        "accept": f"{SHADERS}accept_{'alpha' if scene.rays_ask else 'opaque'}.wgsl",
+        "accept": _accept(scene.rays_ask, options.count),
         "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
     }
     if ray:
         slots["record"] = ray.record_shader
     return slots, variant.constants()
+
+
+def _accept(asks: bool, count: bool) -> str:
+    if not asks:
+        return f"{SHADERS}accept_opaque.wgsl"
+    return "passes.counted_alpha" if count else f"{SHADERS}accept_alpha.wgsl"
 
 
 def traverse_passes(make: StagePasses, ray: RayType) -> list[Pass]:

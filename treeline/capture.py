@@ -24,7 +24,7 @@ import platform
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -142,7 +142,7 @@ def make_identity(
     view = frame.scene.prepared.scene
     kernels = {}
     for queue in capture.queues:
-        slots, constants = traversal(frame.scene, options, queue.ray)
+        slots, constants = traversal(frame.scene, replace(options, count=False), queue.ray)
         kernels[queue.ray.name] = {
             "slots": {**slots, "count": "bvh/shaders/count_nothing.wgsl"},
             "constants": {name: float(value) for name, value in constants.items()},

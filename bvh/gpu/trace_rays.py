@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.counters import COUNTERS, buffer_words
+from bvh.counters import COUNTERS, table_words
 from bvh.header import unpack_header
 from bvh.layout import DEFAULT_GROWTH, INVALID_POINTER, ROOT_POINTER, unpack_pointer
 from bvh.rays import RAY, RayFlags
@@ -149,7 +149,6 @@ class GpuTrace:
     ms: float
     failures: tuple[str, ...]
     counters: Mapping[str, int] | None
-    object_counters: NDArray[np.uint32] | None
     nodes: NDArray[np.uint32] | None
 
 
@@ -164,7 +163,6 @@ class RayTracer:
         *,
         counted: bool = False,
         count_all: bool = False,
-        instance_count: int = 1,
         stack: int = 64,
         bvh_buffer: Any = None,
         trusted: bool = False,
@@ -172,7 +170,6 @@ class RayTracer:
         self.device = device
         self.variant = variant
         self.counted = counted
-        self.instance_count = instance_count
         self._bvh = bvh_buffer or device.upload("bvh", words)
         self._rays: Any = None
         self.stage = Stage(
@@ -214,8 +211,8 @@ class RayTracer:
             "failed": self.device.buffer("failed", 4),
         }
         if self.counted:
-            words = buffer_words(self.instance_count)
-            self._resources["counters"] = self.device.buffer("counters", 4 * words)
+            # Two words behind the table, zero: no objects are told apart (bvh/counters.py).
+            self._resources["counters"] = self.device.buffer("counters", 4 * (table_words(1) + 2))
             self._resources["ray_nodes"] = self.device.buffer("ray_nodes", 4 * self.count)
 
     def encode(self, encoder: Any, timestamps: Any) -> None:
@@ -244,19 +241,17 @@ class RayTracer:
         failed = int(device.read(resources["failed"], np.uint32, count=1)[0])
         failures = tuple(text for bit, text in FAILURES.items() if failed & bit)
         if not self.counted:
-            return GpuTrace(hits, ms, failures, None, None, None)
-        words = buffer_words(self.instance_count)
-        counters = device.read(resources["counters"], np.uint32, count=words)
-        totals = dict(zip(COUNTERS, counters.tolist(), strict=False))
-        objects = counters[len(COUNTERS) :].reshape(1 + self.instance_count, -1)
+            return GpuTrace(hits, ms, failures, None, None)
+        counters = device.read(resources["counters"], np.uint32, count=len(COUNTERS))
+        totals = dict(zip(COUNTERS, counters.tolist(), strict=True))
         nodes = device.read(resources["ray_nodes"], np.uint32, count=self.count)
-        return GpuTrace(hits, ms, failures, totals, objects, nodes)
+        return GpuTrace(hits, ms, failures, totals, nodes)
 
     def trace(self, rays: NDArray[Any]) -> GpuTrace:
         """Uploads, traces once and reads back."""
         if not len(rays):
             empty = np.zeros(0, HIT.dtype)
-            return GpuTrace(empty, float("nan"), (), None, None, None)
+            return GpuTrace(empty, float("nan"), (), None, None)
         self.upload(rays)
         return self.read(self.dispatch())
 

@@ -1,6 +1,6 @@
 // Fills traverse.wgsl's $count slot in counted pipelines. The stage declares
-// `counters: array<atomic<u32>>`: COUNTER_FIELDS totals, then OBJECT_FIELDS for the TLAS and for
-// each instance (bvh/counters.py names them). A lane counts privately; a workgroup adds once.
+// `counters: array<atomic<u32>>` (bvh/counters.py has its layout). A lane counts privately: the
+// totals are added once a workgroup, an object's row whenever the ray leaves it.
 #import bvh.layout
 #import bvh.counters
 #import "bvh/shaders/note_nothing.wgsl"
@@ -11,10 +11,14 @@ var<private> inside_unit: u32; // of the instance node, 0 for the TLAS
 var<workgroup> totals: array<atomic<u32>, COUNTER_FIELDS>;
 
 fn count_box_node(children: vec4<u32>, hits: vec4<bool>) {
+    let tests = dot(select(vec4<u32>(1u), vec4<u32>(0u), children == vec4<u32>(INVALID_POINTER)), vec4<u32>(1u));
+    let entered = dot(select(vec4<u32>(0u), vec4<u32>(1u), hits), vec4<u32>(1u));
     counted[COUNT_NODES] += 1u;
     inside[OBJECT_NODES] += 1u;
-    counted[COUNT_BOX_TESTS] += dot(select(vec4<u32>(1u), vec4<u32>(0u), children == vec4<u32>(INVALID_POINTER)), vec4<u32>(1u));
-    counted[COUNT_BOX_HITS] += dot(select(vec4<u32>(0u), vec4<u32>(1u), hits), vec4<u32>(1u));
+    counted[COUNT_BOX_TESTS] += tests;
+    inside[OBJECT_BOX_TESTS] += tests;
+    counted[COUNT_BOX_HITS] += entered;
+    inside[OBJECT_BOX_HITS] += entered;
 }
 
 fn count_stack(entries: u32) {
@@ -25,30 +29,38 @@ fn count_triangle(hit: bool) {
     counted[COUNT_TRIANGLE_TESTS] += 1u;
     inside[OBJECT_TRIANGLE_TESTS] += 1u;
     counted[COUNT_TRIANGLE_HITS] += select(0u, 1u, hit);
+    inside[OBJECT_TRIANGLE_HITS] += select(0u, 1u, hit);
 }
 
 fn count_any_hit() {
     counted[COUNT_ANY_HITS] += 1u;
     inside[OBJECT_ANY_HITS] += 1u;
+    // Rays that reject everything do not get as far as a verdict.
+    if ((RAY_FLAGS & RAY_REJECT) != 0u) { count_verdict(0u, false); }
+}
+
+// Of an alpha test that sampled so many textures.
+fn count_verdict(samples: u32, accepted: bool) {
+    counted[COUNT_ALPHA_SAMPLES] += samples;
+    inside[OBJECT_ALPHA_SAMPLES] += samples;
+    counted[COUNT_REJECTED] += select(1u, 0u, accepted);
+    inside[OBJECT_REJECTED] += select(1u, 0u, accepted);
 }
 
 fn count_enter_instance(unit: u32) {
-    counted[COUNT_INSTANCE_HITS] += 1u;
     count_leave_instance();
+    counted[COUNT_INSTANCE_HITS] += 1u;
+    inside[OBJECT_INSTANCE_HITS] += 1u;
     inside_unit = unit;
 }
 
 // Charges what was spent since the last call to the object (or the TLAS) that it was spent in.
 fn count_leave_instance() {
-    var slot = 0u;
-    if (inside_unit != 0u) {
-        slot = 1u + bvh[(inside_unit << 2u) + 4u].x;
-    }
+    var row = 0u;
+    if (inside_unit != 0u) { row = object_row(bvh[(inside_unit << 2u) + 4u].x); }
     for (var field = 0u; field < OBJECT_FIELDS; field += 1u) {
-        if (inside[field] != 0u) {
-            atomicAdd(&counters[COUNTER_FIELDS + slot * OBJECT_FIELDS + field], inside[field]);
-            inside[field] = 0u;
-        }
+        charge(row, field, inside[field]);
+        inside[field] = 0u;
     }
     inside_unit = 0u;
 }
@@ -76,9 +88,15 @@ fn add_counters(lane: u32) {
     }
 }
 
-fn count_ray(hit: bool, failed: u32) {
-    counted[COUNT_RAYS] = 1u;
+// The ray's hit, if it has one now, belongs to the object of `instance`.
+fn count_hit(hit: bool, instance: u32) {
     counted[COUNT_HITS] = select(0u, 1u, hit);
+    if (hit) { charge(object_row(instance), OBJECT_HITS, 1u); }
+}
+
+fn count_ray(hit: bool, instance: u32, failed: u32) {
+    counted[COUNT_RAYS] = 1u;
+    count_hit(hit, instance);
     counted[COUNT_NODES_HIT] = select(0u, counted[COUNT_NODES], hit);
     counted[COUNT_OVERFLOWS] = select(0u, 1u, failed != 0u);
 }

@@ -28,7 +28,7 @@ fn main(
         if (STORE_CANDIDATES) { result.hit.instance = candidate_count(); }
         hits[index] = result.hit;
         if (result.failed != 0u) { atomicOr(&failed, result.failed); }
-        count_ray(result.hit.object != MISS, result.failed);
+        count_ray(result.hit.object != MISS, result.hit.instance, result.failed);
         ray_nodes[index] = counted[COUNT_NODES];
     }
     add_counters(lane);

@@ -8,8 +8,8 @@ fn slot_plane(plane: u32, slot: u32) -> u32 {
     return plane * frame.width * frame.height * SLOTS_PER_PIXEL + slot;
 }
 
-// After a trace; `hit`: the ray has its hit now.
-fn count_round(slot: u32, first: bool, hit: bool, failed: u32) {
+// After a trace; `hit`: the ray has its hit now, in `instance`.
+fn count_round(slot: u32, first: bool, hit: bool, instance: u32, failed: u32) {
     for (var plane = 0u; plane < SLOT_FIELDS; plane += 1u) {
         let at = slot_plane(plane, slot);
         let more = counted[SLOT_COUNTERS[plane]];
@@ -17,7 +17,7 @@ fn count_round(slot: u32, first: bool, hit: bool, failed: u32) {
         slot_counts[at] = select(old + more, max(old, more), plane == SLOT_STACK_MAX);
     }
     counted[COUNT_RAYS] = select(0u, 1u, first);
-    counted[COUNT_HITS] = select(0u, 1u, hit);
+    count_hit(hit, instance);
     counted[COUNT_NODES_HIT] = select(0u, slot_counts[slot_plane(SLOT_NODES, slot)], hit);
     counted[COUNT_OVERFLOWS] = select(0u, 1u, failed != 0u);
 }

@@ -5,14 +5,28 @@
 
 override SLOTS_PER_PIXEL: u32 = 1u;
 
-// `hit`: it accepted, so that the ray has its hit now.
+var<private> sampled: u32; // by the lane's test
+
+fn count_verdict(samples: u32, accepted: bool) {
+    sampled = samples;
+}
+
+// After the test of a ray's candidate in `instance`; `hit`: it accepted, so that the ray has its hit
+// now.
 fn count_test(slot: u32, instance: u32, hit: bool) {
     let slots = frame.width * frame.height * SLOTS_PER_PIXEL;
     slot_counts[SLOT_ANY_HITS * slots + slot] += 1u;
+    let row = object_row(instance);
     atomicAdd(&counters[COUNT_ANY_HITS], 1u);
-    atomicAdd(&counters[COUNTER_FIELDS + (1u + instance) * OBJECT_FIELDS + OBJECT_ANY_HITS], 1u);
+    charge(row, OBJECT_ANY_HITS, 1u);
+    atomicAdd(&counters[COUNT_ALPHA_SAMPLES], sampled);
+    charge(row, OBJECT_ALPHA_SAMPLES, sampled);
     if (hit) {
         atomicAdd(&counters[COUNT_HITS], 1u);
+        charge(row, OBJECT_HITS, 1u);
         atomicAdd(&counters[COUNT_NODES_HIT], slot_counts[SLOT_NODES * slots + slot]);
+    } else {
+        atomicAdd(&counters[COUNT_REJECTED], 1u);
+        charge(row, OBJECT_REJECTED, 1u);
     }
 }

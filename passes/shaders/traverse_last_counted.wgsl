@@ -40,7 +40,8 @@ fn main(
         let result = trace(load_ray(behind.ray), frame.zero);
         store_result(behind.ray, result.hit);
         if (result.failed != 0u) { atomicOr(&queue.header.failed, result.failed); }
-        count_round(ray_slot(behind.ray), false, result.hit.object != MISS, result.failed);
+        count_round(ray_slot(behind.ray), false, result.hit.object != MISS, result.hit.instance,
+            result.failed);
     }
     add_counters(lane);
 }

@@ -33,7 +33,7 @@ fn main(
         let result = trace(load_ray(index), frame.zero);
         store_result(index, result.hit);
         if (result.failed != 0u) { atomicOr(&queue.header.failed, result.failed); }
-        count_ray(result.hit.object != MISS, result.failed);
+        count_ray(result.hit.object != MISS, result.hit.instance, result.failed);
         let slots = frame.width * frame.height * SLOTS_PER_PIXEL;
         let slot = ray_slot(index);
         for (var plane = 0u; plane < SLOT_FIELDS; plane += 1u) {

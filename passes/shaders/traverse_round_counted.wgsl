@@ -59,7 +59,7 @@ fn main(
             store_result(ray, hit);
         }
         if (result.failed != 0u) { atomicOr(&queue.header.failed, result.failed); }
-        count_round(ray_slot(ray), !RESUMED, !waits && hit.object != MISS, result.failed);
+        count_round(ray_slot(ray), !RESUMED, !waits && hit.object != MISS, hit.instance, result.failed);
     }
     let capacity = arrayLength(&push_queue.records);
     reserve(lane, capacity);

@@ -8,6 +8,14 @@ from passes.twins.textures import TextureRecord, sample_texture
 from passes.twins.wgsl_functions import F32, U32, Flags
 
 
+def alpha_samples(alpha: U32, object: U32, primitive: U32) -> Flags:
+    """[n] which candidates' tests sample a texture."""
+    first = alpha[object].astype(np.int64)
+    at = first + primitive.astype(np.int64) * RECORD_WORDS
+    place = ALPHA_TRIANGLE.offsets["texture"] // 4
+    return np.asarray((first != 0) & (alpha[np.where(first, at + place, 0)].view(np.int32) >= 0))
+
+
 def accept_candidate(alpha: U32, texels: U32, object: U32, primitive: U32, u: F32, v: F32) -> Flags:
     """[n] which candidates are hits."""
     first = alpha[object].astype(np.int64)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bvh.counters import COUNTERS
+from bvh.counters import COUNTERS, CounterTable
 from passes.rays import RayType
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.rays import RECORD_TWINS
@@ -20,8 +20,9 @@ def count_round(
     found: Round,
     hit: Flags,
     first: bool,
+    samples: int = 0,
 ) -> None:
-    """`hit` [n] says which rays have their hit now."""
+    """`hit` [n] says which rays have their hit now, `samples` how many textures were sampled."""
     spent = found.result.counters
     slots = int(frame["width"]) * int(frame["height"]) * ray.slots_per_pixel
     slot = RECORD_TWINS[ray.name].ray_slot(found.records)
@@ -32,6 +33,8 @@ def count_round(
     totals = {name: getattr(spent, name).sum() for name in COUNTERS if hasattr(spent, name)}
     totals["rays"] = len(found.rays) if first else 0
     totals["hits"] = hit.sum()
+    totals["alpha_samples"] = samples
+    CounterTable.of(counters).charge("hits", found.result.instance[hit])
     totals["overflows"] = (found.result.overflows > 0).sum()
     totals["nodes_hit"] = planes[SLOT_COUNTS.index("nodes")][slot[hit]].sum()
     for index, name in enumerate(COUNTERS):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bvh.counters import buffer_words
+from bvh.counters import counter_words
 from passes.candidates import CANDIDATE, queue_names, round_count
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
@@ -167,7 +167,7 @@ def make_resources(
         "picture": np.zeros(pixels, np.uint32),
         "primary_failed": np.zeros(1, np.uint32),
     }
-    words = buffer_words(max(1, len(prepared.bvh.instances)))
+    counters = counter_words(prepared.objects()[1])
     for ray in frame_rays(options):
         slots = pixels * ray.slots_per_pixel
         resources[ray.results] = np.zeros(slots, ray.result_dtype)
@@ -178,7 +178,7 @@ def make_resources(
             for name in queue_names(ray.name, number):
                 resources[name] = empty_queue(CANDIDATE, capacity)
                 resources[f"{name}_arguments"] = np.zeros(3, np.uint32)
-        resources[f"{ray.name}_counters"] = np.zeros(words, np.uint32)
+        resources[f"{ray.name}_counters"] = counters.copy()
         resources[ray.slot_counts] = np.zeros(len(SLOT_COUNTS) * slots, np.uint32)
     return resources
 

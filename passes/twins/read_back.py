@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from bvh.counters import buffer_words
 from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
 from passes.queue import QUEUE_HEADER
@@ -54,7 +53,7 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         found[ray.queue] = RayQueue(header, records)
         found[f"{ray.name}_arguments"] = read(bound[f"{ray.name}_arguments"], count=3)
         if data.options.count:
-            words = buffer_words(data.instance_count)
+            words = len(data.counters)
             found[f"{ray.name}_counters"] = read(bound[f"{ray.name}_counters"], count=words)
             found[ray.slot_counts] = read(bound[ray.slot_counts], count=len(SLOT_COUNTS) * slots)
     return found

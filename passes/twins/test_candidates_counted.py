@@ -3,6 +3,7 @@
 from typing import Any
 
 from passes.rays import RayType
+from passes.twins.accept_alpha import alpha_samples
 from passes.twins.count_tests import count_tests
 from passes.twins.queue_push import RayQueue
 from passes.twins.test_candidates import test_candidates
@@ -27,4 +28,6 @@ def test_candidates_counted(
     accepted = test_candidates(*given, ray=ray)
     tested = candidates.records[: candidates.count]
     records = queue.records[tested["ray"]]
-    count_tests(frame, counters, slot_counts, ray, records, tested["instance"], accepted)
+    sampled = alpha_samples(alpha, tested["object"], tested["primitive"])
+    instance = tested["instance"]
+    count_tests(frame, counters, slot_counts, ray, records, instance, accepted, sampled)

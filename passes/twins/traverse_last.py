@@ -25,9 +25,10 @@ def traverse_last(
     sort: bool = True,
     mask: int = 0xFF,
     flags: RayFlags = RayFlags.NONE,
+    samples: list[int] | None = None,
 ) -> Round:
-    """Writes the results of all rays that `rejected` names."""
-    accept = alpha_test(alpha, texels)
+    """Writes the results of all rays that `rejected` names; `samples` as for `alpha_test`."""
+    accept = alpha_test(alpha, texels, samples)
     found = trace_round(frame, bvh, queue, rejected, ray, sort, mask, flags, accept)
     store(results, ray, found, np.ones(len(found.rays), np.bool_))
     return found

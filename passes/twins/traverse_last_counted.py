@@ -28,5 +28,7 @@ def traverse_last_counted(
 ) -> None:
     """As traverse_last; adds to `counters` and to the planes of `slot_counts`."""
     given = (frame, bvh, queue, results, rejected, alpha, texels)
-    found = traverse_last(*given, ray=ray, sort=sort, mask=mask, flags=flags)
-    count_round(frame, counters, slot_counts, ray, found, found.result.hit, first=False)
+    samples: list[int] = []
+    found = traverse_last(*given, ray=ray, sort=sort, mask=mask, flags=flags, samples=samples)
+    hit = found.result.hit
+    count_round(frame, counters, slot_counts, ray, found, hit, first=False, samples=sum(samples))

@@ -13,16 +13,24 @@ import numpy as np
 from bvh.oracle import Accept, Trace, trace
 from bvh.rays import RayFlags
 from passes.rays import RayType
-from passes.twins.accept_alpha import accept_candidate
+from passes.twins.accept_alpha import accept_candidate, alpha_samples
 from passes.twins.queue_push import RayQueue
 from passes.twins.rays import RECORD_TWINS
-from passes.twins.wgsl_functions import U32
+from passes.twins.wgsl_functions import F32, U32, Flags
 
 FAILED_STACK = np.uint32(1)  # bit of bvh.gpu.trace_rays.FAILURES
 
 
-def alpha_test(alpha: U32, texels: U32) -> Accept:
-    return partial(accept_candidate, alpha, texels)
+def alpha_test(alpha: U32, texels: U32, samples: list[int] | None = None) -> Accept:
+    """`samples` gets, with every call, how many textures it sampled."""
+    if samples is None:
+        return partial(accept_candidate, alpha, texels)
+
+    def accept(object: U32, primitive: U32, u: F32, v: F32) -> Flags:
+        samples.append(int(alpha_samples(alpha, object, primitive).sum()))
+        return accept_candidate(alpha, texels, object, primitive, u, v)
+
+    return accept
 
 
 def traverse_queue(
@@ -53,6 +61,7 @@ def trace_queue(
     sort: bool,
     mask: int,
     flags: RayFlags,
+    samples: list[int] | None = None,
 ) -> Trace:
     twin = RECORD_TWINS[ray.name]
     records = queue.records[: queue.count]
@@ -60,7 +69,7 @@ def trace_queue(
         bvh.reshape(-1),
         twin.load_ray(frame, records),
         any_hit=ray.any_hit,
-        accept=alpha_test(alpha, texels),
+        accept=alpha_test(alpha, texels, samples),
         sort=sort,
         mask=mask,
         flags=flags,

@@ -3,12 +3,12 @@
 The counts are those of the oracle's own walk: it sorts all four children where the kernel finds
 only the nearest, so that `nodes` and the tests are close to the kernel's, not equal, and it
 enters a scene's only instance through the TLAS, which the kernel skips. Rays, hits and misses are
-equal. The oracle does not tell objects apart: their rows stay as they were.
+equal. The oracle does not tell objects apart: of their rows only `hits` is counted.
 """
 
 from typing import Any
 
-from bvh.counters import COUNTERS
+from bvh.counters import COUNTERS, CounterTable
 from bvh.rays import RayFlags
 from passes.rays import RayType
 from passes.slot_counts import SLOT_COUNTS
@@ -34,11 +34,14 @@ def traverse_queue_counted(
     flags: RayFlags = RayFlags.NONE,
 ) -> None:
     """Adds to `counters` and writes `slot_counts`, planes by slot."""
-    result = trace_queue(frame, bvh, queue, results, alpha, texels, ray, sort, mask, flags)
+    samples: list[int] = []
+    given = (frame, bvh, queue, results, alpha, texels, ray, sort, mask, flags)
+    result = trace_queue(*given, samples)
     spent = result.counters
     totals = {name: getattr(spent, name).sum() for name in COUNTERS if hasattr(spent, name)}
     totals["rays"] = len(result.t)
     totals["hits"] = result.hit.sum()
+    totals["alpha_samples"] = sum(samples)
     totals["overflows"] = (result.overflows > 0).sum()
     totals["nodes_hit"] = spent.nodes[result.hit].sum()
     for index, name in enumerate(COUNTERS):
@@ -46,6 +49,7 @@ def traverse_queue_counted(
             counters[index] = max(counters[index], spent.stack_max.max(initial=0))
         else:
             counters[index] = int(counters[index]) + int(totals[name])
+    CounterTable.of(counters).charge("hits", result.instance[result.hit])
     slots = int(frame["width"]) * int(frame["height"]) * ray.slots_per_pixel
     slot = RECORD_TWINS[ray.name].ray_slot(queue.records[: queue.count])
     for index, name in enumerate(SLOT_COUNTS):

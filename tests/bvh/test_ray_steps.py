@@ -72,7 +72,7 @@ def test_log_tells_the_hit_and_every_node(
     device: Any, scene: SceneBvh, rng: np.random.Generator
 ) -> None:
     rays = some_rays(rng, 12)
-    traced = RayTracer(device, scene.words, Variant("plain"), counted=True, instance_count=5)
+    traced = RayTracer(device, scene.words, Variant("plain"), counted=True)
     plain = traced.trace(rays)
     assert plain.nodes is not None
     logger = RayLogger(device, scene.words, Variant("steps"))

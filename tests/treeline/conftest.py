@@ -95,6 +95,8 @@ class FakeRays:
     triangle_hits: int | None = None
     instance_hits: int | None = None
     any_hits: int | None = None
+    rejected: int | None = None
+    alpha_samples: int | None = None
     texture_fetches: int | None = None
     stack_max: int | None = None
     overflows: int | None = None
@@ -115,6 +117,8 @@ COUNTERS = dict(
     triangle_hits=1_000,
     instance_hits=2_000,
     any_hits=0,
+    rejected=0,
+    alpha_samples=0,
     texture_fetches=1_500,
     stack_max=9,
     overflows=0,

@@ -100,7 +100,7 @@ def test_ray_counts_are_what_the_gbuffer_implies(
             assert counts.nodes == counts.nodes_hit + counts.nodes_miss
             assert counts.box_tests >= counts.box_hits > 0
             spent = [n for (_, t), n in size.counted.objects.items() if t == ray_type]
-            for field in ("nodes", "triangle_tests", "any_hits"):
+            for field in OBJECT_COUNTERS:
                 assert sum(n[field] for n in spent) == getattr(counts, field)
             # The heat map holds every node that was counted.
             assert int(size.nodes[ray_type].sum()) == counts.nodes

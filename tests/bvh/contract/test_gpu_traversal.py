@@ -127,7 +127,7 @@ def test_masks_flags_and_order_mean_the_same(
 def test_counted_runs_count_the_same_nodes_of_a_ray(device: Any, soup: SceneBvh) -> None:
     rays = any_rays()
     plain = RayTracer(device, soup.words, CONTRACT).trace(rays)
-    counted = RayTracer(device, soup.words, CONTRACT, counted=True, instance_count=3).trace(rays)
+    counted = RayTracer(device, soup.words, CONTRACT, counted=True).trace(rays)
     assert np.array_equal(plain.hits, counted.hits)
     assert counted.counters is not None and counted.nodes is not None
     assert counted.counters["nodes"] == counted.nodes.sum() > len(rays)
