@@ -27,6 +27,7 @@ from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
 from passes.read_back import Traffic, collect_stats
 from passes.twins.frame import run_cpu
+from passes.update_records import UpdateRecord, update_records
 
 
 class HybridFrame:
@@ -110,7 +111,7 @@ class HybridFrame:
     def poll(self) -> FrameStats | None:
         """Statistics of the newest submitted frame that is done, once; never waits."""
         stats = self._in_flight.poll()
-        return None if stats is None else self._note(stats)
+        return None if stats is None else self._note(stats, late=True)
 
     def steps(
         self,
@@ -169,8 +170,11 @@ class HybridFrame:
         traffic = Traffic.so_far(self.device).since(before)
         return self._note(collect_stats(self.data, numbers, times, traffic, self.inputs))
 
-    def _note(self, stats: FrameStats) -> FrameStats:
-        """Remembers what overflowed, for the next frame."""
+    def _note(self, stats: FrameStats, *, late: bool = False) -> FrameStats:
+        """Remembers what overflowed, for the next frame, and tells the policy of updates what was
+        counted."""
+        if self.moving and stats.counted and stats.valid:
+            self.moving.note_visits(stats.objects, late)
         grows = stats.dropped > 0 or self._can_grow_stack(stats)
         self._overfull = stats if grows else None
         return stats
@@ -222,6 +226,10 @@ class HybridFrame:
     def moving(self) -> MovingScene | None:
         """What the scene's update passes decided; None where nothing moves."""
         return self.scene.moving
+
+    def updates(self, *, wait: bool = True) -> tuple[UpdateRecord, ...]:
+        """What the frames so far did to each object that deforms (`passes.update_records`)."""
+        return update_records(self.moving, wait=wait)
 
     def timeline(self) -> tuple[ClipSpan, ...]:
         """The clips that `FrameInputs.clip` may name; none where nothing moves."""

@@ -39,6 +39,7 @@ from passes.update_stages import UpdateStages
 
 Key = tuple[str, float]
 REST: Key = ("", -1.0)
+FRAMES_LATE = 3  # that statistics may be, see passes/frames_in_flight.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +268,24 @@ class MovingScene:
         """Of every deforming BLAS, by its name."""
         trees = self._stages.trees if self._stages else []
         return {tree.name: tree.refits_since_build for tree in trees}
+
+    def builds(self) -> list[tuple[str, int]]:
+        """Every deforming BLAS, and how often it was built anew on the GPU."""
+        trees = self._stages.trees if self._stages else []
+        return [(tree.name, tree.builds) for tree in trees]
+
+    def note_visits(self, objects: Mapping[tuple[str, str], Mapping[str, int]], late: bool) -> None:
+        """Tells the policy how many nodes a ray visits each time that it enters a tree, from a
+        counted frame's `FrameStats.objects`. Numbers that came `late`, some frames after the frame,
+        may be those of the tree before: they are left out right after a build."""
+        names = self.prepared.bvh.blas_names
+        for tree in self._stages.trees if self._stages else []:
+            rows = [row for (name, _), row in objects.items() if name == names[tree.number]]
+            entered = sum(row["instance_hits"] for row in rows)
+            tracker = self.policy.trackers[tree.name]
+            age = self._frame - (tracker.built_frame or 0)
+            if entered and not (late and age < FRAMES_LATE):
+                tracker.measured(visits=sum(row["nodes"] for row in rows) / entered)
 
     def sah(self) -> dict[str, float]:
         """Of every deforming BLAS that was refitted last, by exact boxes; submits and waits."""

@@ -20,7 +20,7 @@ from bvh.raysets import RaySet
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from treeline.measure import Progress, median, p95
-from treeline.report import make_row, samples
+from treeline.report_row import make_row, samples
 
 T_TOLERANCE = 1e-4  # relative, as between the oracle and an independent tracer
 # Rays that may differ before the check fails: the oracle works in another precision, so rays

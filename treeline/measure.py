@@ -31,6 +31,7 @@ class MeasuredFrame(Protocol):
     def image(self) -> NDArray[np.uint8]: ...
     def aov(self, name: str) -> NDArray[Any]: ...
     def result_hash(self) -> str: ...
+    def updates(self) -> tuple[Any, ...]: ...
 
 
 # (width, height, count) -> a frame
@@ -56,6 +57,7 @@ class SizeRun:
     compile_ms: float
     image: NDArray[np.uint8]
     nodes: dict[str, NDArray[Any]]  # ray type -> nodes a pixel [h, w], counted
+    updates: tuple[Any, ...] = ()  # passes.update_records.UpdateRecord of what deforms
 
     def pass_ms(self, belongs: Callable[[str], bool]) -> NDArray[np.float64]:
         """[frames] the summed time of the passes whose name belongs."""
@@ -178,6 +180,7 @@ def measure_size(
         compile_ms=compile_ms,
         image=image,
         nodes={ray_type: frame.aov(f"nodes/{ray_type}") for ray_type in counted.rays},
+        updates=frame.updates(),
     )
 
 

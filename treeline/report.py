@@ -7,18 +7,17 @@ number which run gave it: "timed", "counted", "build", "host" or "model". A numb
 exist is null.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from treeline.cost_model import is_traversal_of, is_update, predict_frame
 from treeline.measure import Measurement, SizeRun, median, p95
 from treeline.report_context import Setting, make_context, plain
-
-Row = dict[str, Any]
+from treeline.report_objects import object_rows, update_rows
+from treeline.report_row import Row, add, is_plain, make_row, ratio, timed_row
 
 
 def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[str, Any]:
@@ -27,6 +26,7 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
         *frame_rows(measurement.main),
         *ray_rows(measurement),
         *object_rows(measurement),
+        *update_rows(measurement),
         *build_rows(bvh),
         *host_rows(measurement),
         *([model_row(measurement)] if measurement.smaller else []),
@@ -82,6 +82,8 @@ def ray_rows(measurement: Measurement) -> list[Row]:
             triangle_hits_per_ray=ratio(counts.triangle_hits, counts.rays),
             instance_hits_per_ray=ratio(counts.instance_hits, counts.rays),
             any_hit_per_ray=ratio(counts.any_hits, counts.rays),
+            rejected_per_ray=ratio(counts.rejected, counts.rays),
+            alpha_samples_per_ray=ratio(counts.alpha_samples, counts.rays),
             texture_fetches_per_hit=ratio(counts.texture_fetches, counts.hits),
             stack_max=counts.stack_max,
             overflows=counts.overflows,
@@ -90,42 +92,22 @@ def ray_rows(measurement: Measurement) -> list[Row]:
     return rows
 
 
-def object_rows(measurement: Measurement) -> list[Row]:
-    """What each object took of each ray type. `real_time` is an estimate: the traversal's time
-    by the object's share of the nodes; the numbers that were counted are beside it."""
-    counted = measurement.main.counted
-    if counted is None:
-        return []
-    sums: dict[str, int] = {}
-    for (_, ray_type), spent in counted.objects.items():
-        sums[ray_type] = sums.get(ray_type, 0) + int(spent["nodes"])
-    rows = []
-    for (name, ray_type), spent in counted.objects.items():
-        share = ratio(spent["nodes"], sums[ray_type])
-        traverse = median(measurement.main.pass_ms(partial(is_traversal_of, ray_type)))
-        row = make_row(f"object/{name}/{ray_type}", 1, (share or 0.0) * traverse)
-        row["run"] = {"real_time": "model"}
-        add(
-            row,
-            "counted",
-            nodes=spent["nodes"],
-            nodes_share=share,
-            triangle_tests=spent["triangle_tests"],
-            any_hits=spent["any_hits"],
-        )
-        rows.append(row)
-    return rows
-
-
 def build_rows(bvh: Any) -> list[Row]:
     """One row a BLAS, built once on the host before the frame."""
     rows = []
-    for name, stats in zip(unique_names(bvh.blas_names), bvh.blas_stats, strict=True):
+    uses = Counter(item.blas for item in bvh.instances)
+    names = unique_names(bvh.blas_names)
+    for number, (name, stats) in enumerate(zip(names, bvh.blas_stats, strict=True)):
         numbers = asdict(stats)
         build_ms = numbers.pop("build_ms")
         row = make_row(f"build/{name}", 1, build_ms, cpu_time=build_ms)
         row["run"] = {"real_time": "build", "cpu_time": "build"}
-        add(row, "build", **{k: v for k, v in numbers.items() if is_plain(v)})
+        add(
+            row,
+            "build",
+            **{k: v for k, v in numbers.items() if is_plain(v)},
+            instances=uses[number],
+        )
         rows.append(row)
     return rows
 
@@ -199,45 +181,3 @@ def model_row(measurement: Measurement) -> Row:
         "passes; updates are build_update_cost, in neither of them"
     ) + (f"; hits and misses share one coefficient for {', '.join(shared)}" if shared else "")
     return row
-
-
-def make_row(name: str, iterations: int, real_time: float, cpu_time: float = 0.0) -> Row:
-    return {
-        "name": name,
-        "run_name": name,
-        "run_type": "iteration",
-        "iterations": iterations,
-        "real_time": real_time,
-        "cpu_time": cpu_time,
-        "time_unit": "ms",
-    }
-
-
-def timed_row(name: str, times: Sequence[float] | np.ndarray, cpu_time: float = 0.0) -> Row:
-    row = make_row(name, len(times), median(times), cpu_time)
-    row["real_time_p95"] = p95(times)
-    row["samples"] = samples(times)
-    row["run"] = {"real_time": "timed", "cpu_time": "timed", "real_time_p95": "timed"}
-    return row
-
-
-def samples(times: Sequence[float] | np.ndarray) -> list[float]:
-    """Each repetition's time, for `treeline compare`; six digits are more than a clock has."""
-    return [float(f"{ms:.6g}") for ms in times]
-
-
-def add(row: Row, run: str, **fields: Any) -> None:
-    """More numbers of a row, all from one run."""
-    row.update(fields)
-    row["run"].update(dict.fromkeys(fields, run))
-
-
-def ratio(count: float | None, of: float | None) -> float | None:
-    """count / of, or None where either does not exist or there is nothing to divide by."""
-    if count is None or not of:
-        return None
-    return float(count) / float(of)
-
-
-def is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float | bool | np.generic) or value is None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.object_tables import PAGE_FIELDS, UPDATE_COLUMNS, object_lines, update_lines
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
 from treeline.report_table import build_label, find, number, timing_label
 
@@ -22,6 +23,7 @@ PASS_COLOURS = (
 RAY_LABELS = {"real_time": "traverse ms, median", "real_time_p95": "traverse ms, p95"}
 STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 ROWS_SHOWN = 12  # of a long table; the rest is folded away
+OBJECTS_SHOWN = 400  # times ray types; of the rest the page has sums, report.json all
 
 
 def report_html(
@@ -57,6 +59,7 @@ frame.png beside this page is lossless.</figcaption></figure>
 <h2>Structures</h2><p class="soft">{escape(build_label(context))}</p>
 <div class="card">{build_rows_table(report)}</div>
 <h2>What each object costs</h2><div class="card">{object_table(report)}</div>
+{update_section(report)}
 <h2>Cost model</h2><div class="card">{model_table(report)}</div>
 <h2>Host</h2><div class="card">{host_table(report)}</div>
 <h2>Context</h2><div class="card">{context_table(context)}</div>
@@ -184,15 +187,31 @@ def build_rows_table(report: dict[str, Any]) -> str:
 
 
 def object_table(report: dict[str, Any]) -> str:
-    rows = []
-    for r in sorted(find(report, "object/"), key=lambda r: -(r["nodes"] or 0)):
-        name, _, ray_type = r["name"].removeprefix("object/").rpartition("/")
-        share = None if r["nodes_share"] is None else 100 * r["nodes_share"]
-        counts = (number(r[f]) for f in ("nodes", "triangle_tests", "any_hits"))
-        rows.append((name, ray_type, *counts, number(share, 1), number(r["real_time"])))
-    columns = ("object", "ray type", "nodes", "triangle tests", "any-hit calls", "% of nodes")
-    return html_table((*columns, "ms, estimated"), rows) + (
-        '<p class="soft">The time is an estimate: the traversal\'s by share of nodes.</p>'
+    lines = object_lines(find(report, "object/"), tuple(PAGE_FIELDS), OBJECTS_SHOWN)
+    rows = [
+        (name, ray_type, number(share, 1), *(number(value) for value in values))
+        for name, ray_type, share, *values in lines
+    ]
+    columns = ("object", "ray type", "% of nodes", *PAGE_FIELDS.values(), "ms, estimated")
+    return html_table(columns, rows) + (
+        '<p class="soft">Instances of one mesh are one object. Over them and the TLAS counts add '
+        "up to the ray type's. The time is an estimate: the traversal's by share of nodes.</p>"
+    )
+
+
+def update_section(report: dict[str, Any]) -> str:
+    """Nothing where nothing deforms."""
+    found = find(report, "update/")
+    if not found:
+        return ""
+    rows = [tuple(number(value) for value in line) for line in update_lines(found)]
+    said = [text for row in found for text in row["decisions"]]
+    log = "".join(f"<li>{escape(text)}</li>" for text in said)
+    decisions = f"<details><summary>{len(said)} decisions</summary><ul>{log}</ul></details>"
+    return (
+        f'<h2>Updates</h2><div class="card">{html_table(UPDATE_COLUMNS, rows)}'
+        f'{decisions if said else ""}<p class="soft">Visits are nodes each time that a ray '
+        "enters. Several objects in one pass have no time of their own.</p></div>"
     )
 
 

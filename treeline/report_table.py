@@ -7,6 +7,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from treeline.object_tables import TERMINAL_FIELDS, UPDATE_COLUMNS, object_lines, update_lines
+
 ROWS_SHOWN = 10  # of a long table; report.json has them all
 
 
@@ -112,15 +114,19 @@ def build_table(report: dict[str, Any]) -> Table:
 
 
 def object_table(report: dict[str, Any]) -> Table:
-    found = sorted(find(report, "object/"), key=lambda row: -(row["nodes"] or 0))
-    rows = []
-    for row in found:
-        name, _, ray_type = row["name"].removeprefix("object/").rpartition("/")
-        share = None if row["nodes_share"] is None else 100 * row["nodes_share"]
-        counts = (number(row[f]) for f in ("nodes", "triangle_tests", "any_hits"))
-        rows.append((name, ray_type, number(share, 1), *counts))
-    columns = ("object", "ray type", "% of its nodes", "nodes", "tri tests", "any-hit")
-    return make_table("Objects (counted run)", columns, shortened(rows))
+    lines = object_lines(find(report, "object/"), tuple(TERMINAL_FIELDS), ROWS_SHOWN)
+    rows = [
+        (name, ray_type, number(share, 1), *(number(count) for count in counts))
+        for name, ray_type, share, *counts, _ in lines
+    ]
+    columns = ("object", "ray type", "% nodes", *TERMINAL_FIELDS.values())
+    return make_table("Objects (counted run)", columns, rows)
+
+
+def update_table(report: dict[str, Any]) -> Table:
+    lines = update_lines(find(report, "update/"))
+    rows = [tuple(number(value) for value in line) for line in lines]
+    return make_table("Updates (of what deforms)", UPDATE_COLUMNS, shortened(rows))
 
 
 def shortened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -159,7 +165,10 @@ def report_tables(report: dict[str, Any]) -> Group:
     parts: list[Any] = [Text(head)]
     if not context["valid"]:
         parts.append(Text("INVALID: records were dropped; these numbers miss rays.", "bold red"))
-    parts += [frame_table(report), ray_table(report), object_table(report), build_table(report)]
+    parts += [frame_table(report), ray_table(report), object_table(report)]
+    if find(report, "update/"):
+        parts.append(update_table(report))
+    parts.append(build_table(report))
     for model in find(report, "model/frame"):
         foot = (
             f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bvh.counters import OBJECT_COUNTERS
 from treeline.cli import app
 
 BOX = """o box
@@ -152,10 +153,11 @@ def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:
         hits, misses = int(750 * scale), int(250 * scale)
         base = replace(base, hits=hits, misses=misses, **COUNTERS)
         shadow = replace(base, hits=0, misses=base.rays)
+    none = dict.fromkeys(OBJECT_COUNTERS, 0)
     objects = {
-        ("columns", "reflection"): {"nodes": 15_000, "triangle_tests": 4_000, "any_hits": 0},
-        ("floor", "reflection"): {"nodes": 5_000, "triangle_tests": 1_000, "any_hits": 0},
-        ("columns", "shadow"): {"nodes": 0, "triangle_tests": 0, "any_hits": 0},
+        ("columns", "reflection"): {**none, "nodes": 15_000, "triangle_tests": 4_000},
+        ("floor", "reflection"): {**none, "nodes": 5_000, "triangle_tests": 1_000},
+        ("columns", "shadow"): none,
     }
     return FakeStats(
         passes={
@@ -197,6 +199,9 @@ class FakeFrame:
 
     def result_hash(self) -> str:
         return self.hash
+
+    def updates(self) -> tuple[Any, ...]:
+        return ()
 
 
 class Silent:
@@ -259,6 +264,7 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
     corners = np.eye(3, dtype=np.float32)[None]
     real = build_blas(corners, none, none, np.array([True]), BuildOptions()).stats
     stats = replace(real, triangles=12, bytes=4096, nodes_fp16=3, nodes_fp32=1, build_ms=7.0)
-    bvh = SimpleNamespace(blas_names=("static",), blas_stats=(stats,))
+    placed = SimpleNamespace(blas=0)
+    bvh = SimpleNamespace(blas_names=("static",), blas_stats=(stats,), instances=3 * [placed])
     setting = Setting(scene, "box.glb", device, options, "static", "raster", 0)
     return make_report(setting, bvh, measurement), measurement

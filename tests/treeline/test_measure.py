@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bvh.build import BuildOptions
+from bvh.counters import OBJECT_COUNTERS
 from engine.gpu.errors import CheckFailed
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.prepare import prepare

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from treeline.report import ratio
 from treeline.report_context import plain
 from treeline.report_csv import COLUMNS, report_csv
 from treeline.report_html import report_html
+from treeline.report_row import ratio
 from treeline.report_table import report_tables, timing_label
 
 Document = tuple[dict[str, Any], Any]
@@ -228,7 +228,8 @@ def test_long_tables_are_folded_not_cut(document: Document) -> None:
 
 def test_an_adapter_without_timestamps(fake_frame: Any, silent: Any, document: Document) -> None:
     from treeline.measure import measure
-    from treeline.report import frame_rows, model_row, object_rows, ray_rows
+    from treeline.report import frame_rows, model_row, ray_rows
+    from treeline.report_objects import object_rows
 
     class Untimed(fake_frame):
         def run(self, frame_index: int = 0) -> Any:

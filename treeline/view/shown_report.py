@@ -10,6 +10,7 @@ import numpy as np
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from passes.option_list import OPTIONS
+from passes.update_records import update_records
 from treeline.measure import Measurement, SizeRun
 from treeline.report import make_report
 from treeline.report_context import Setting
@@ -40,6 +41,7 @@ def shown_report(
         compile_ms=drawing.frames.timed.compile_ms,
         image=np.zeros((0, 0, 3), np.uint8),
         nodes={},
+        updates=update_records(drawing.frames.timed.moving),
     )
     settings = active.settings
     if not scene.camera.same_as(point.camera):
