@@ -3,6 +3,7 @@
 from treeline.view.controls_panel import ControlsPanel
 from treeline.view.heat_panel import HeatPanel
 from treeline.view.instance_panel import InstancePanel
+from treeline.view.objects_panel import ObjectsPanel
 from treeline.view.panel import Panel
 from treeline.view.passes_panel import PassesPanel
 from treeline.view.ray_panel import RayPanel
@@ -18,6 +19,7 @@ def make_panels(structure: StructureView) -> list[Panel]:
         HeatPanel(),
         PassesPanel(),
         RaysPanel(),
+        ObjectsPanel(structure),
         StructurePanel(structure),
         InstancePanel(structure),
         RayPanel(),

@@ -121,43 +121,6 @@ def traversal_ms(frame: FrameStats, ray_type: str) -> float:
     return sum(ms for name, ms in frame.passes.items() if belongs(name))
 
 
-OBJECT_COLUMNS = (
-    Column("object", text=True),
-    Column("ray type", text=True),
-    Column("nodes", format=",d", tooltip=COUNTED),
-    Column("share", "%", ".1f", tooltip="of the ray type's nodes"),
-    Column("triangle tests", format=",d", tooltip=COUNTED),
-    Column("any-hit calls", format=",d", tooltip=COUNTED),
-    Column("about", "ms", ".3f", tooltip="the traversal's median by share of nodes: an estimate"),
-)
-
-
-def object_rows(timed: Iterable[FrameStats], counted: FrameStats | None) -> list[tuple[Any, ...]]:
-    """What each object took of each ray type, most nodes first."""
-    if counted is None:
-        return []
-    frames = list(timed)
-    sums: dict[str, int] = {}
-    for (_, ray_type), spent in counted.objects.items():
-        sums[ray_type] = sums.get(ray_type, 0) + spent["nodes"]
-    took = {t: float(np.median([traversal_ms(f, t) for f in frames] or [np.nan])) for t in sums}
-    rows = []
-    for (name, ray_type), spent in counted.objects.items():
-        part = spent["nodes"] / sums[ray_type] if sums[ray_type] else 0.0
-        rows.append(
-            (
-                name,
-                ray_type,
-                spent["nodes"],
-                100 * part,
-                spent["triangle_tests"],
-                spent["any_hits"],
-                part * took[ray_type],
-            )
-        )
-    return sorted(rows, key=lambda row: -row[2])
-
-
 BUILD_COLUMNS = (
     Column("object", text=True),
     Column("triangles", format=",d"),

@@ -1,4 +1,4 @@
-"""What each ray type cost, what each object took of it, and what objects cost to build."""
+"""What each ray type cost, and what objects cost to build."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +8,8 @@ from engine.view.marks import mark
 from engine.view.panels.table import Table
 from treeline.view.ray_rows import (
     BUILD_COLUMNS,
-    OBJECT_COLUMNS,
     PER,
     build_rows,
-    object_rows,
     ray_columns,
     ray_rows,
 )
@@ -31,7 +29,6 @@ class RaysPanel:
     def __init__(self) -> None:
         self.per = PER[0]
         self.tables = {per: Table(f"rays.{per}", ray_columns(per), filterable=False) for per in PER}
-        self.objects = Table("rays.objects", OBJECT_COLUMNS)
         self.builds = Table("rays.builds", BUILD_COLUMNS)
         self._seen: tuple[Any, ...] = ()
         self._refreshed = float("-inf")
@@ -50,10 +47,6 @@ class RaysPanel:
         lines = imgui.get_text_line_height_with_spacing()
         table = self.tables[self.per]
         table.draw((0.0, (len(table) + 2.2) * lines))
-        left = imgui.get_content_region_avail().y
-        if imgui.collapsing_header("Objects", imgui.TreeNodeFlags_.default_open):
-            self.objects.draw((0.0, max(6 * lines, 0.5 * left)))
-        mark("rays.objects.header")
         if imgui.collapsing_header("Build and update", imgui.TreeNodeFlags_.default_open):
             self.builds.draw((0.0, max(6 * lines, imgui.get_content_region_avail().y)))
         mark("rays.builds.header")
@@ -70,7 +63,6 @@ class RaysPanel:
         new_structure = not self._seen or self._seen[3] is not structure
         self._seen, self._refreshed = seen, now
         self.tables[self.per].set_rows(ray_rows(recent, counted, self.per))
-        self.objects.set_rows(object_rows(recent, counted))
         moving = None if session.frame is None else session.frame.moving
         if structure is not None and (new_structure or moving is not None):
             decisions = () if moving is None else moving.decisions

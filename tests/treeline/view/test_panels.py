@@ -18,7 +18,7 @@ from treeline.view.controls_panel import ControlsPanel, option_notes
 from treeline.view.heat_panel import HeatPanel, grouped
 from treeline.view.pass_history import PassHistory, pass_rows
 from treeline.view.passes_panel import FEW, PassesPanel, frame_spans, timing_text
-from treeline.view.ray_rows import PER, build_rows, object_rows, ray_columns, ray_rows
+from treeline.view.ray_rows import PER, build_rows, ray_columns, ray_rows
 from treeline.view.rays_panel import RaysPanel
 from treeline.view.view_state import Seen, ViewState
 
@@ -265,19 +265,11 @@ def test_a_row_a_ray_type_in_rras_words(show: Any, session: Any) -> None:
             assert row[column] == stats.nodes / stats.rays
     shown.click("rays.hit.copy")
     assert imgui.get_clipboard_text().startswith("ray type,")
-    shown.click("rays.objects.header.nodes")
-    shown.click("rays.objects.copy")
-    assert imgui.get_clipboard_text().count("\n") == 1 + len(session.counted.objects)
     shown.click("rays.builds.copy")
     assert "ploc" in imgui.get_clipboard_text()
 
 
-def test_object_shares_add_up(session: Any) -> None:
-    rows = object_rows(session.drawing.recent, session.counted)
-    for ray in session.frame.data.rays:
-        mine = [row for row in rows if row[1] == ray.name]
-        assert sum(row[2] for row in mine) == session.counted.rays[ray.name].nodes
-        assert abs(sum(row[3] for row in mine) - 100) < 1e-6
+def test_a_row_a_blas_that_was_built(session: Any) -> None:
     bvh = session.active.structure.bvh
     assert [row[0] for row in build_rows(bvh, ())] == list(bvh.blas_names)
 
