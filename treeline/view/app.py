@@ -149,7 +149,7 @@ class Viewer:
     def _draw_panels(self, region: Any) -> None:
         begin_region("##panels", region)
         push_tab_style()
-        bar = imgui.begin_tab_bar("##tabs", imgui.TabBarFlags_.fitting_policy_mixed)
+        bar = imgui.begin_tab_bar("##tabs", imgui.TabBarFlags_.fitting_policy_shrink)
         pop_tab_style()
         if bar:
             for panel in self.panels:
