@@ -8,7 +8,6 @@ the same pass (`bvh.gpu.tlas`).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,11 @@ from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_plan import block_vertices, make_plan
 from bvh.gpu.refit_table import GpuRefitTable
 from bvh.header import unpack_header
-from bvh.tlas import BvhInstance
 from engine.gpu.device import Device
 from engine.scene.animation import Clip
 from engine.scene.records import VERTEX
 from engine.scene.skinning import GpuSkinning
 from passes.prepare import PreparedScene
-from passes.rigid import RigidObjects
 from passes.skinned import skinned_table, vertex_triangles
 
 U32 = NDArray[np.uint32]
@@ -38,21 +35,6 @@ def blas_meshes(prepared: PreparedScene) -> dict[int, list[int]]:
         objects = prepared.scene.instances[placed.first_object : placed.first_object + count]
         found[placed.blas] = [instance.mesh for instance in objects]
     return found
-
-
-def moved_instances(
-    prepared: PreparedScene, clip: Clip, time: float, *, loop: bool = True
-) -> list[BvhInstance]:
-    """The TLAS's instances at `time`: those whose node the clip moves, moved; the others, and what
-    is skinned, as they are. An instance that stands flattened in the file stays, too."""
-    rigid = RigidObjects(prepared)
-    placed = list(prepared.bvh.instances)
-    animation = prepared.scene.animation
-    if animation is not None and len(rigid.instances):
-        moved = rigid.transforms(clip, animation.worlds(clip, time, loop=loop))
-        for i, transform in zip(rigid.instances, moved, strict=True):
-            placed[i] = replace(placed[i], transform=transform)
-    return placed
 
 
 def deforming_blases(prepared: PreparedScene) -> dict[int, list[U32]]:

@@ -13,7 +13,6 @@ from assets.hall.shapes import arc_frames, box, convex, loft, sweep
 
 BAY = 4.0
 HALF_THICKNESS = 0.32
-OPENING_RADIUS = 1.6
 WALL_HEIGHT = 2.5
 CORNICE_HEIGHT = 0.9
 

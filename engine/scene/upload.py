@@ -38,11 +38,6 @@ class ScenePack:
     texture_table: NDArray[Any]  # records.TEXTURE
     texels: U32  # RGBA8, R in the low byte, all levels of a texture consecutive
 
-    @property
-    def total_bytes(self) -> int:
-        """Bytes of all six buffers."""
-        return sum(getattr(self, name).nbytes for name in self.__dataclass_fields__)
-
 
 def pack_scene(scene: Scene) -> ScenePack:
     """All buffers of a scene. UserError names an instance whose transform cannot be inverted."""

@@ -22,9 +22,10 @@ from engine.scene.load import load_scene
 from engine.scene.records import VERTEX
 from engine.scene.scene import Scene
 from engine.scene.skinning import skin
-from passes.deforming import DeformingObjects, deforming_blases, moved_instances
+from passes.deforming import DeformingObjects, deforming_blases
 from passes.gpu_scene import GpuScene
 from passes.prepare import prepare
+from passes.rigid import RigidObjects
 from treeline.scenes import load
 
 FRAMES = 4
@@ -219,7 +220,9 @@ def test_wheels_of_the_truck_turn(shared_scenes: Any, nodes: str) -> None:
     assert animation is not None
     clip = animation.clip()
     worlds = animation.worlds(clip, 0.4 * clip.duration)
-    moved = moved_instances(prepared, clip, 0.4 * clip.duration)
+    rigid, moved = RigidObjects(prepared), list(prepared.bvh.instances)
+    for i, transform in zip(rigid.instances, rigid.transforms(clip, worlds), strict=True):
+        moved[i] = replace(moved[i], transform=transform)
     turned = 0
     for now, then in zip(moved, prepared.bvh.instances, strict=True):
         first = prepared.scene.instances[now.first_object]
