@@ -165,10 +165,12 @@ def test_crashes_and_hangs_are_noticed(
     fault: Callable[..., Any],
     reader: str,
 ) -> None:
-    monkeypatch.setattr(check, "TIME_LIMIT", 0.05)
     if reader == "validate":
+        monkeypatch.setattr(check, "TIME_LIMIT", 0.05)
         monkeypatch.setattr(check, "validate", fault)
     else:
+        # `validate` reads the buffer first, and on a busy machine takes its time.
+        monkeypatch.setattr(check, "TIME_LIMIT", 1.0)
         monkeypatch.setattr(oracle, "trace", fault)
     broken = broken_by(subjects, 2)
     assert len(broken) == 2

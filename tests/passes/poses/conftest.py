@@ -20,6 +20,7 @@ from bvh.build import BuildOptions
 from bvh.rays import MISS_ID
 from engine.scene.camera import look_at
 from engine.scene.load import load_scene
+from engine.scene.records import VERTEX
 from engine.scene.scene import Scene
 from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
@@ -189,8 +190,6 @@ def place(node: Node, time: float | None) -> Body:
     faces = mesh["faces"]
     if faces is None:
         faces = np.arange(len(points)).reshape(-1, 3)
-    if np.linalg.det(matrices[0, :3, :3]) < 0:
-        faces = faces[:, ::-1]
     return Body(node.name, node.mesh, moved, normals, faces)
 
 
@@ -327,6 +326,25 @@ def see(frame: HybridFrame) -> Seen:
     )
 
 
+def vertices(frame: HybridFrame) -> dict[str, Any]:
+    """[v, 3] of every object, in the world: vertex records through transforms, both as they lie on
+    the GPU."""
+    device, prepared = frame.scene.device, frame.scene.prepared
+    words = device.read(frame.scene.buffers["geometry"])[frame.scene.bases[2] :]
+    count = len(prepared.pack.vertices)
+    stored = words[: VERTEX.size // 4 * count].view(VERTEX.dtype)["position"].astype(np.float64)
+    objects = device.read(
+        frame.scene.buffers["tables"], prepared.pack.objects.dtype, count=len(prepared.pack.objects)
+    )
+    firsts = np.cumsum([0, *(len(mesh.positions) for mesh in prepared.scene.meshes)])
+    found = {}
+    for item, place in zip(prepared.scene.instances, objects, strict=True):
+        points = stored[firsts[item.mesh] : firsts[item.mesh + 1]]
+        matrix = np.asarray(place["object_to_world"], np.float64).reshape(3, 4)
+        found[item.name] = points @ matrix[:, :3].T + matrix[:, 3]
+    return found
+
+
 def stage(scene: Scene, kit: Any) -> Scene:
     """Seen from the front, lit from above and the right: shadows fall on the floor and boxes."""
     return replace(
@@ -371,8 +389,9 @@ def figure(
         frame=frame,
         show=show,
         see=see,
+        stage=lambda scene: stage(scene, kit),
         bodies=bodies,
-        world=world,
+        vertices=vertices,
         first_hits=first_hits,
         light_points=light_points,
         clip=CLIP,
