@@ -79,6 +79,7 @@ class BuildStats:
     fans: int = 0  # blocks of three or four triangles; defaults are for files that lack these
     fan_table_bytes: int = 0  # of `bytes`: where their primitive ids are
     duplicates: int = 0  # of `blocks`: further references to a block, by spatial splits
+    spheres: int = 0  # kept; a BLAS holds triangles or spheres, `blocks` counts either's leaves
 
     @property
     def triangles_per_block(self) -> float:

@@ -1,4 +1,4 @@
-"""Closest hit and crossing count of every ray against every triangle: no BVH.
+"""Closest hit and crossing count of every ray against every triangle or sphere: no BVH.
 
 `closest` is float64: Moeller and Trumbore's system ("Fast, Minimum Storage Ray/Triangle
 Intersection", 1997) written as three matrix products over the ray's Pluecker coordinates,
@@ -80,6 +80,37 @@ def closest(triangles: ArrayLike, rays: NDArray[Any]) -> BruteHits:
             hits.u[where], hits.v[where] = u[better, chosen], v[better, chosen]
             hits.triangle[where] = c + chosen
     return hits
+
+
+def closest_sphere(spheres: ArrayLike, rays: NDArray[Any]) -> BruteHits:
+    """`spheres` [m, 4] centre and radius, `rays` [n] of bvh.rays.RAY, in float64. Entering and
+    leaving are crossings; `triangle` is the sphere, u and v its place (`bvh.ray_sphere`)."""
+    given = np.asarray(spheres, np.float64).reshape(-1, 4)
+    origin, direction = rays["origin"].astype(np.float64), rays["direction"].astype(np.float64)
+    length = np.linalg.norm(direction, axis=1)
+    unit = direction / length[:, None]
+    f = origin[:, None] - given[None, :, :3]
+    middle = -(f * unit[:, None]).sum(2)
+    nearest = f + middle[..., None] * unit[:, None]
+    with np.errstate(invalid="ignore"):
+        half = np.sqrt(given[:, 3] ** 2 - (nearest**2).sum(2))
+        t = np.stack([middle - half, middle + half], axis=2) / length[:, None, None]
+        inside = (t > rays["t_min"][:, None, None]) & (t < rays["t_max"][:, None, None])
+    crossings = inside.sum(axis=(1, 2))
+    t = np.where(inside, t, np.inf).reshape(len(rays), -1)
+    if not t.size:
+        t = np.full((len(rays), 1), np.inf)
+    best = t.argmin(1)
+    row = np.arange(len(rays))
+    hit = np.isfinite(t[row, best])
+    found = BruteHits(
+        t[row, best], np.zeros(len(t)), np.zeros(len(t)), np.where(hit, best // 2, -1), crossings
+    )
+    point = origin[hit] + direction[hit] * found.t[hit, None] - given[found.triangle[hit], :3]
+    x, y, z = point.T
+    found.u[hit] = 0.5 + np.arctan2(z, x) / (2 * np.pi)
+    found.v[hit] = np.arctan2(np.hypot(x, z), y) / np.pi
+    return found
 
 
 def closest_watertight(triangles: F32, rays: NDArray[Any]) -> tuple[F32, NDArray[np.int64]]:

@@ -46,7 +46,8 @@ def read_candidates(
     flags: RayFlags,
 ) -> Candidates:
     """Crossings of the triangles of type `kind` in the blocks at word `address`, which pointers
-    `node` led to, of the containers at word `base`.
+    `node` led to, of the containers at word `base`. Of a sphere, whose tail reads as a block's,
+    entering is 0 and leaving 1, and the weights of slots 1 and 2 are the place on it.
 
     `weights` [3, h] and `front` [h] belong to the slots in their order; `object_word` [h] is
     INSTANCE_OBJECT_WORD of the instance each ray is in.
@@ -59,7 +60,8 @@ def read_candidates(
     column = np.arange(kind.size)
     tail = words[address + layout.TRIANGLE_GEOMETRY_WORD]
     primitive = words[address + layout.TRIANGLE_PRIMITIVE_0_WORD + np.minimum(kind, 1)]
-    fan = np.flatnonzero((node & 7) >= layout.NODE_TRIANGLE_2)
+    pointed = node & 7
+    fan = np.flatnonzero((pointed == layout.NODE_TRIANGLE_2) | (pointed == layout.NODE_TRIANGLE_3))
     if fan.size:
         tail[fan], primitive[fan] = _read_fans(words, base[fan], address[fan], kind[fan])
     opaque = is_opaque(flags, tail, object_word)

@@ -2,7 +2,8 @@
 
 A container is a 128-byte header, box nodes depth first from the root at byte 128 (always FP32,
 pointer 0x15), then leaf records in the order of the same walk: triangle blocks of 64 bytes in a
-BLAS, instance nodes of 128 bytes in a TLAS. A BLAS with fans is of version 2: behind its leaves
+BLAS or as many bytes a sphere (version 3), instance nodes of 128 bytes in a TLAS. A BLAS with fans
+is of version 2: behind its leaves
 stands the table of their primitive ids (its words are in `bvh.layout`), filled up to 64 bytes.
 Node pointers count from the container's first byte. A scene buffer is the TLAS container at byte 0
 and then the BLAS containers, each at a multiple of 256 bytes. Parent links are a buffer of their
@@ -11,23 +12,24 @@ own, one u32 for each 64-byte unit.
 | byte | type | field | value |
 | --- | --- | --- | --- |
 | 0 | u32 | magic | 0x48564254, "TBVH" |
-| 4 | u32 | version | 1, with fans 2 |
+| 4 | u32 | version | 1, with fans 2, of spheres 3 |
 | 8 | u32 | kind | 0 BLAS, 1 TLAS |
 | 12 | u32 | root pointer | 0x15: FP32 box node at byte 128 |
 | 16 | u32 | size | whole container in 64-byte units |
 | 20 | u32 | leaf unit | first 64-byte unit of the leaf records |
 | 24 | u32 | FP32 nodes | the root included |
 | 28 | u32 | FP16 nodes | |
-| 32 | u32 | leaves | triangle blocks, or instance nodes |
-| 36 | u32 | primitives | triangles, or instances |
+| 32 | u32 | leaves | triangle blocks, spheres or instance nodes |
+| 36 | u32 | primitives | triangles, spheres or instances |
 | 40 | u32 | geometries | of a BLAS; 0 in a TLAS |
 | 44 | u32 | depth | levels of box nodes, 1 = the root alone |
 | 48 | f32 x 3 | bounds min | NaN when empty |
 | 60 | f32 x 3 | bounds max | NaN when empty |
-| 72 | u32 | fan unit | first 64-byte unit of the fan table; 0 in version 1 |
-| 76 | u32 | fans | blocks of three or four triangles; 0 in version 1 |
+| 72 | u32 | fan unit | first 64-byte unit of the fan table; 0 without fans |
+| 76 | u32 | fans | blocks of three or four triangles |
 | 80 | u32 x 4 | descriptor | base >> 8 in the scene buffer, growth 6, sort, exact size, mode 1 |
-| 96 | u32 x 8 | reserved | 0 |
+| 96 | u32 | spheres | all leaves of a version 3, else 0 |
+| 100 | u32 x 7 | reserved | 0 |
 
 The file is an uncompressed `.npz`, read without pickle:
 

@@ -26,6 +26,7 @@ from bvh.layout import (
     NODE_BOX_FP32,
     NODE_BYTES,
     NODE_INSTANCE,
+    NODE_PROCEDURAL,
     NODE_TRIANGLE_2,
     TRIANGLE_FLAGS_WORD,
     TRIANGLE_GEOMETRY_WORD,
@@ -144,9 +145,10 @@ def leaf_records(units: U32, header: Header) -> U32:
 def decode_triangles(
     blocks: U32, types: NDArray[np.uint8], fan_ids: U32 | None = None
 ) -> TriangleRows:
-    """Triangles of blocks `[n, 16]` whose pointers carry `types[n]` (0 to 3); `fan_ids [n, 4]` are
-    the primitive ids of those of type 2 and 3, which are missing (INVALID_POINTER) without it."""
-    counts = types.astype(np.int64) + 1
+    """Triangles of blocks `[n, 16]` whose pointers carry `types[n]` (0 to 3; spheres, of type 7,
+    have none); `fan_ids [n, 4]` are the primitive ids of those of type 2 and 3, which are missing
+    (INVALID_POINTER) without it."""
+    counts = np.where(types == NODE_PROCEDURAL, 0, types.astype(np.int64) + 1)
     block = np.repeat(np.arange(len(blocks)), counts)
     which = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
     fan = types[block] >= NODE_TRIANGLE_2

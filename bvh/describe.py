@@ -14,7 +14,7 @@ from bvh.decode import decode
 from bvh.encode import Image, stored_boxes
 from bvh.fan_blocks import fan_table_units
 from bvh.header import KIND_TLAS
-from bvh.layout import NODE_TRIANGLE_2, UNIT_BYTES
+from bvh.layout import NODE_PROCEDURAL, NODE_TRIANGLE_2, UNIT_BYTES
 from bvh.sah import INTERSECTION_COST, TRAVERSAL_COST
 from bvh.scene_bvh import SceneBvh
 from bvh.tree import EMPTY, half_area, leaf_slots, stack_bound, tree_levels
@@ -53,7 +53,7 @@ def describe_container(words: U32) -> dict[str, Any]:
     """One container: counts by kind, bytes, bytes a primitive, `fill` (used slots a box node, of
     4), `fill_histogram` (nodes with 0..4 used slots), `depth`, `stack_bound` (see BuildStats),
     `depth_histogram` (leaves by the level of the box node above them, root = 0),
-    `leaf_histogram` (leaves by their triangles, 0 to 4), `fan_table_bytes` (of `bytes`),
+    `leaf_histogram` (leaves by their triangles, 0 to 4), `spheres`, `fan_table_bytes` (of `bytes`),
     `sibling_overlap` (area that two siblings share, over the area of the siblings, summed over all
     nodes) and `sah`."""
     image = decode(words)
@@ -63,7 +63,9 @@ def describe_container(words: U32) -> dict[str, Any]:
     per_level = [int(leaves[level].sum()) for level in levels]
     leaf_count = len(image.leaves)
     fill = used.sum(axis=1)
-    fans = int((image.leaf_types >= NODE_TRIANGLE_2).sum()) if image.kind != KIND_TLAS else 0
+    spheres = int((image.leaf_types == NODE_PROCEDURAL).sum())
+    fans = int((image.leaf_types >= NODE_TRIANGLE_2).sum()) - spheres
+    fans = fans if image.kind != KIND_TLAS else 0
     table_bytes = UNIT_BYTES * fan_table_units(leaf_count, fans)
     table: dict[str, Any] = {
         "kind": "TLAS" if image.kind == KIND_TLAS else "BLAS",
@@ -83,9 +85,11 @@ def describe_container(words: U32) -> dict[str, Any]:
     }
     table["bytes_per_primitive"] = table["bytes"] / max(image.primitive_count, 1)
     if image.kind != KIND_TLAS:
-        table["leaf_histogram"] = [0, *np.bincount(image.leaf_types, minlength=4).tolist()]
+        blocks = image.leaf_types[image.leaf_types != NODE_PROCEDURAL]
+        table["leaf_histogram"] = [0, *np.bincount(blocks, minlength=4).tolist()]
+        table["spheres"] = spheres
         table["fan_table_bytes"] = table_bytes
-        table["triangles_per_leaf"] = image.primitive_count / max(leaf_count, 1)
+        table["triangles_per_leaf"] = (image.primitive_count - spheres) / max(leaf_count, 1)
     return {**table, **_areas(image)}
 
 

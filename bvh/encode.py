@@ -24,6 +24,7 @@ from bvh.layout import (
     NODE_BOX_FP16,
     NODE_BOX_FP32,
     NODE_BYTES,
+    NODE_PROCEDURAL,
     NODE_TRIANGLE_0,
     NODE_TRIANGLE_1,
     ROTATION_NIBBLES,
@@ -205,6 +206,7 @@ def encode(image: Image) -> tuple[U32, U32]:
             base_bytes=image.base_bytes,
             fan_unit=table_at // UNIT_BYTES if fans else 0,
             fan_count=fans,
+            sphere_count=int((image.leaf_types == NODE_PROCEDURAL).sum()),
         )
     )
     return words, parents

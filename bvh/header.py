@@ -15,8 +15,9 @@ U32 = NDArray[np.uint32]
 F32 = NDArray[np.float32]
 
 MAGIC = 0x48564254  # "TBVH" in memory
-VERSION = 1  # of containers without fans, and of files
-FAN_VERSION = 2  # of containers that have them
+VERSION = 1  # of containers of triangles without fans and of instances, and of files
+FAN_VERSION = 2  # of containers that have fans
+SPHERE_VERSION = 3  # of containers of spheres
 KIND_BLAS = 0
 KIND_TLAS = 1
 
@@ -30,8 +31,8 @@ HEADER = Struct(
     Field("leaf_unit", "u32"),  # first unit of the leaf section
     Field("nodes_fp32", "u32"),  # the root included
     Field("nodes_fp16", "u32"),
-    Field("leaf_count", "u32"),  # triangle blocks, or instance nodes
-    Field("primitive_count", "u32"),  # triangles, repeated ones once; or instances
+    Field("leaf_count", "u32"),  # triangle blocks, spheres or instance nodes
+    Field("primitive_count", "u32"),  # triangles, repeated ones once; spheres; or instances
     Field("geometry_count", "u32"),  # 0 in a TLAS
     Field("depth", "u32"),  # levels of box nodes, 1 = the root alone
     Field("bounds_min", "f32", 3),  # NaN when empty
@@ -39,7 +40,8 @@ HEADER = Struct(
     Field("fan_unit", "u32"),  # first unit of the fan table, 0 without fans
     Field("fan_count", "u32"),
     Field("descriptor", "u32", 4),
-    Field("reserved_1", "u32", 8),
+    Field("sphere_count", "u32"),  # all leaves of a container of spheres, else 0
+    Field("reserved_1", "u32", 7),
 )
 assert HEADER.size == HEADER_BYTES
 
@@ -62,6 +64,7 @@ class Header:
     base_bytes: int = 0
     fan_unit: int = 0
     fan_count: int = 0
+    sphere_count: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -72,7 +75,7 @@ def pack_header(header: Header) -> U32:
     """[32] words."""
     record = np.zeros(1, HEADER.dtype)
     record["magic"] = MAGIC
-    record["version"] = FAN_VERSION if header.fan_unit else VERSION
+    record["version"] = _version(header.fan_unit, header.sphere_count)
     record["root_pointer"] = ROOT_POINTER
     for name in (
         "kind",
@@ -86,6 +89,7 @@ def pack_header(header: Header) -> U32:
         "depth",
         "fan_unit",
         "fan_count",
+        "sphere_count",
     ):
         record[name] = getattr(header, name)
     empty = bool((header.bounds[0] > header.bounds[1]).any())
@@ -93,6 +97,12 @@ def pack_header(header: Header) -> U32:
     record["bounds_max"] = np.nan if empty else header.bounds[1]
     record["descriptor"] = pack_descriptor(header.base_bytes, header.size_units - 1)
     return record.view(np.uint32)
+
+
+def _version(fan_unit: int, sphere_count: int) -> int:
+    if sphere_count:
+        return SPHERE_VERSION
+    return FAN_VERSION if fan_unit else VERSION
 
 
 def unpack_header(words: U32) -> Header:
@@ -103,12 +113,16 @@ def unpack_header(words: U32) -> Header:
     if int(record["magic"]) != MAGIC:
         raise ValueError(f"magic 0x{int(record['magic']):08x}, expected 0x{MAGIC:08x}")
     version, fan_unit = int(record["version"]), int(record["fan_unit"])
-    if version not in (VERSION, FAN_VERSION):
+    sphere_count = int(record["sphere_count"])
+    if version not in (VERSION, FAN_VERSION, SPHERE_VERSION):
         raise ValueError(
-            f"container version {version}, this reads {VERSION} and, with fans, {FAN_VERSION}"
+            f"container version {version}, this reads {VERSION}, with fans {FAN_VERSION} and of "
+            f"spheres {SPHERE_VERSION}"
         )
-    if (version == FAN_VERSION) != bool(fan_unit):
+    if version != SPHERE_VERSION and (version == FAN_VERSION) != bool(fan_unit):
         raise ValueError(f"container version {version} with its fan table at unit {fan_unit}")
+    if version != _version(fan_unit, sphere_count) or (fan_unit and sphere_count):
+        raise ValueError(f"container version {version} with {sphere_count} spheres")
     if int(record["root_pointer"]) != ROOT_POINTER:
         raise ValueError(f"root pointer 0x{int(record['root_pointer']):x}, not 0x15")
     bounds = np.stack([record["bounds_min"], record["bounds_max"]])
@@ -129,4 +143,5 @@ def unpack_header(words: U32) -> Header:
         base_bytes=(descriptor[0] | (descriptor[1] & 0xFF) << 32) << 8,
         fan_unit=fan_unit,
         fan_count=int(record["fan_count"]),
+        sphere_count=sphere_count,
     )

@@ -33,7 +33,7 @@ NODE_TRIANGLE_3 = 3
 NODE_BOX_FP16 = 4
 NODE_BOX_FP32 = 5
 NODE_INSTANCE = 6  # "user" node: its bytes belong to software
-NODE_PROCEDURAL = 7  # "user" node; never emitted here
+NODE_PROCEDURAL = 7  # "user" node: here a sphere (see SPHERE_CENTER_WORD)
 NODE_NAMES = (
     "triangle 0",
     "triangle 1",
@@ -94,6 +94,17 @@ FAN_OPAQUE = 0x80000000
 FAN_GROUP_LEAVES = 32
 FAN_GROUP_WORDS = 2
 FAN_ROW_WORDS = 4
+
+# Procedural node, type 7, one sphere. Box and tail as GPURT's (observed; RADV has other bytes), the
+# sphere between them ours. A ray crosses a sphere twice; the tail words TRIANGLE_* say of entering
+# and leaving what they say of a block's two triangles, so both primitive words hold the same id
+# (the first is GPURT's reserved word) and both flag bytes ROTATION_NIBBLES[0] (ours).
+PROCEDURAL_MIN_WORD = 0
+PROCEDURAL_MAX_WORD = 3
+SPHERE_CENTER_WORD = 6
+SPHERE_RADIUS_WORD = 9
+SPHERE_RESERVED_WORD = 10  # two words, 0
+SPHERE_FLAGS = 0x0909  # of TRIANGLE_FLAGS_WORD
 
 # Instance node (ours, after RADV's): words.
 INSTANCE_BLAS_WORD = 0  # u64, low word first: ((blas base + 128) >> 3) | 5, in the scene buffer

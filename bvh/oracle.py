@@ -3,7 +3,7 @@
 An independent definition of traversal (NumPy float32, vectorised over rays, chunks in a thread
 pool), read by tests, ray sets and the `nodes` counts of reports. It reads the scene buffer as the
 GPU does and nothing else: no Tree, no mesh. Rules: `bvh.ray_box` (slabs, zero components, growth),
-`bvh.ray_triangle` (watertight test), `bvh.traversal` (order, flags, instances).
+`bvh.ray_triangle` (watertight test), `bvh.ray_sphere`, `bvh.traversal` (order, flags, instances).
 """
 
 import os
@@ -61,12 +61,14 @@ class Trace:
     """One entry a ray. A miss has t = inf, ids MISS_ID and u = v = 0."""
 
     t: F32  # units of the given direction
-    u: F32  # weight of the original triangle's vertex 1
+    u: F32  # weight of the original triangle's vertex 1; of a sphere bvh.ray_sphere's place
     v: F32  # weight of its vertex 2
     object: U32  # the instance's first object + geometry index
     primitive: U32
     instance: U32  # TLAS instance id; MISS_ID too for a hit in a BLAS container traced alone
-    pointer: U32  # node pointer of the triangle hit, relative to the buffer (type = bits 2:0)
+    # Node pointer of the triangle hit, relative to the buffer (type = bits 2:0); of a sphere type 0
+    # where the ray enters it and 1 where it leaves.
+    pointer: U32
     crossings: U32  # accepted crossings; with count_all every one in (t_min, t_max)
     counters: Counters
     overflows: U32  # stack entries dropped, plus 1 for a ray stopped as going round or at the limit

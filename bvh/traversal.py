@@ -1,8 +1,8 @@
 """The oracle's walk: one chunk of rays through the guest bytes, one node a ray and step.
 
-Owns the node steps (box, triangle block, instance), the private stacks and the counters. The rays
-of a chunk that stand on the same kind of node are handled together; a ray that is done leaves the
-active set. Written from the guest layout (bvh.layout) alone, independent of the shaders.
+Owns the node steps (box, triangle block, sphere, instance), the private stacks and the counters.
+The rays of a chunk that stand on the same kind of node are handled together; a ray that is done
+leaves the active set. Written from the guest layout (bvh.layout) alone, independent of the shaders.
 
 Every ray starts at ROOT_POINTER of the container at byte 0. Closest-hit visits hit children
 near-first (equal entry distances: lower slot first), any-hit in slot order. Nothing is culled when
@@ -19,6 +19,7 @@ from bvh.box_children import order_children, read_children
 from bvh.candidates import read_candidates
 from bvh.instance_entry import enter_instances, passes_mask
 from bvh.ray_box import flush_components, intersect_boxes, invert_components
+from bvh.ray_sphere import encode_place, intersect_spheres
 from bvh.ray_triangle import AXIS_ORDER, dominant_axis, intersect_triangles
 from bvh.rays import MISS_ID, RayFlags, Rays, valid_rays
 from bvh.walk_options import Resume, WalkOptions
@@ -107,8 +108,9 @@ class Walk:
             lanes = active[kind <= layout.NODE_TRIANGLE_3]
             if lanes.size:
                 self._step_triangles(lanes, self._address(lanes, layout.NODE_TRIANGLE_0))
-            if (kind == layout.NODE_PROCEDURAL).any():
-                raise UserError("the BVH holds a procedural node, which no tracer here reads")
+            lanes = active[kind == layout.NODE_PROCEDURAL]
+            if lanes.size:
+                self._step_spheres(lanes, self._address(lanes, layout.NODE_PROCEDURAL))
             self._pop(active[(self.pointer[active] == _POP) & self.alive[active]])
             active = active[self.alive[active]]
         self.out["overflows"][active] += np.uint32(1)
@@ -278,6 +280,46 @@ class Walk:
             inside[found.lanes[near]] = t[near]
             accepted = self.out["crossings"][lanes] != before
             self.options.log.triangles(lanes, node, address, kind, inside, accepted)
+
+    def _step_spheres(self, lanes: Index, address: Index) -> None:
+        """Both crossings of each sphere: entering it is triangle 0 of its node, leaving it 1."""
+        node = self.pointer[lanes]
+        self.pointer[lanes] = _POP
+        self.counters["triangle_tests"][lanes] += np.uint32(1)
+        order = AXIS_ORDER[self.axis[lanes]].T
+        direction = np.empty((3, lanes.size), np.float32)
+        np.put_along_axis(direction, order, self.rotated[1][:, lanes], axis=0)
+        center, radius = (
+            self.floats[address + layout.SPHERE_CENTER_WORD + np.arange(3)[:, None]],
+            self.floats[address + layout.SPHERE_RADIUS_WORD],
+        )
+        found = intersect_spheres(self.origin[:, lanes], direction, center, radius)
+        t = np.ldexp(found.t, -self.exponent[lanes])
+        for crossing in range(2):
+            place = encode_place(found.normal[crossing])
+            weights = np.stack([np.float32(1) - place[0] - place[1], *place])
+            some = np.flatnonzero(self.alive[lanes])
+            here, at = t[crossing, some], lanes[some]
+            inside = (here > self.first_t[at]) & (here < self.t_limit[at])
+            near = some[inside]
+            before = self.out["crossings"][at] if self.options.log is not None else None
+            kind = np.full(lanes.size, crossing)
+            if near.size:
+                self._offer(
+                    lanes[near],
+                    address[near],
+                    node[near],
+                    kind[near],
+                    t[crossing, near],
+                    weights[:, near],
+                    kind[near] == 0,
+                )
+            if self.options.log is not None:
+                told = np.where(inside, here, np.float32(np.nan))
+                accepted = self.out["crossings"][at] != before
+                self.options.log.triangles(
+                    at, node[some], address[some], kind[some], told, accepted
+                )
 
     def _offer(
         self,

@@ -1,10 +1,12 @@
 """Checks a scene buffer and names the first bad node, its byte and its raw words.
 
-A box passes when it encloses every triangle (or placed BLAS) below it; the boxes of an FP16 node
-may be looser than the box its own parent holds for it, because tight parents cost nothing and
+A box passes when it encloses every triangle, sphere or placed BLAS below it; the boxes of an FP16
+node may be looser than the box its own parent holds for it, because tight parents cost nothing and
 lose nothing. When a box is too small, what lies outside it is cut off before the levels above are
 checked, so that one bad box is one fault and not a chain of them up to the root.
 """
+
+from collections import Counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,7 @@ from bvh.layout import (
     pack_instance_flags,
 )
 from bvh.scene_bvh import SceneBvh
+from bvh.spheres import decode_spheres, sphere_bounds, sphere_faults
 from bvh.tlas import world_bounds
 from bvh.tree import EMPTY, empty_bounds
 from bvh.triangles import triangle_bounds
@@ -93,8 +96,10 @@ def _open(bvh: SceneBvh, name: str, base: int, kind: int, faults: list[Fault]) -
         refuse(f"header: {header.size_bytes} bytes do not fit the buffer")
     elif header.leaf_unit != nodes:
         refuse(f"header: leaves start at unit {header.leaf_unit}, its node counts say {nodes}")
-    elif kind == KIND_TLAS and header.fan_unit:
-        refuse("header: a TLAS has no fans")
+    elif kind == KIND_TLAS and (header.fan_unit or header.sphere_count):
+        refuse("header: a TLAS has neither fans nor spheres")
+    elif header.sphere_count not in (0, header.leaf_count):
+        refuse(f"header: {header.sphere_count} spheres of {header.leaf_count} leaves")
     elif header.fan_unit not in (0, nodes + leaf_units * header.leaf_count):
         refuse(f"header: fan table at unit {header.fan_unit}, not behind the leaves")
     elif bool(header.fan_unit) != bool(header.fan_count) or header.fan_count > header.leaf_count:
@@ -115,7 +120,28 @@ def _open(bvh: SceneBvh, name: str, base: int, kind: int, faults: list[Fault]) -
     return None
 
 
+def _check_spheres(c: Container) -> F32:
+    nodes = walk(c)
+    header = c.header
+    leaves = leaf_records(c.units, header)
+    if header.leaf_count != header.primitive_count:
+        c.header_fault(f"{header.leaf_count} spheres, {header.primitive_count} primitives")
+    told: Counter[str] = Counter()
+    for leaf, message in sphere_faults(leaves, header.geometry_count):
+        told[message] += 1
+        if told[message] <= PER_CHECK:
+            c.leaf_fault(message, leaf)
+    rows = decode_spheres(leaves)
+    bounds = sphere_bounds(rows.centers, rows.radii)
+    # What is no sphere has its fault already; its box is not checked here.
+    lost = ~np.isfinite(bounds).all(axis=(1, 2)) | ~(rows.radii > 0)
+    bounds[lost] = empty_bounds(int(lost.sum()))
+    return check_structure(c, nodes, bounds)
+
+
 def _check_blas(c: Container) -> F32:
+    if c.header.sphere_count:
+        return _check_spheres(c)
     nodes = walk(c)
     header = c.header
     blocks = leaf_records(c.units, header)

@@ -20,6 +20,7 @@ from bvh.layout import (
     NODE_BYTES,
     NODE_INSTANCE,
     NODE_NAMES,
+    NODE_PROCEDURAL,
     NODE_TRIANGLE_0,
     NODE_TRIANGLE_1,
     NODE_TRIANGLE_3,
@@ -83,6 +84,8 @@ class Container:
         self.units = words[: header.size_units * UNIT_WORDS].reshape(-1, UNIT_WORDS)
         self.parents = parents[: header.size_units]
         self.leaf_kind = NODE_INSTANCE if header.kind == KIND_TLAS else NODE_TRIANGLE_0
+        if header.sphere_count:
+            self.leaf_kind = NODE_PROCEDURAL
         self.leaf_units = NODE_BYTES[self.leaf_kind] // UNIT_BYTES
         self.faults: list[Fault] = []
 
@@ -126,7 +129,7 @@ def walk(c: Container) -> Nodes:
         child = offset // UNIT_BYTES
         is_box = (child_kind == NODE_BOX_FP16) | (child_kind == NODE_BOX_FP32)
         is_leaf = child_kind == c.leaf_kind
-        if header.kind == KIND_BLAS:
+        if header.kind == KIND_BLAS and not header.sphere_count:
             is_leaf |= child_kind <= (NODE_TRIANGLE_3 if header.fan_unit else NODE_TRIANGLE_1)
         live = pointers != INVALID_POINTER
         _report_slots(c, live & ~is_box & ~is_leaf, unit, kind, pointers, "illegal node type")

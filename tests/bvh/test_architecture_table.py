@@ -6,7 +6,7 @@ from bvh.header import HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# byte, type, field: versions 1 and 2.
+# byte, type, field: versions 1 to 3.
 TABLE = [
     (0, "u32", "magic"),
     (4, "u32", "version"),
@@ -25,7 +25,8 @@ TABLE = [
     (72, "u32", "fan_unit"),
     (76, "u32", "fan_count"),
     (80, "u32 x 4", "descriptor"),
-    (96, "u32 x 8", "reserved_1"),
+    (96, "u32", "sphere_count"),
+    (100, "u32 x 7", "reserved_1"),
 ]
 
 

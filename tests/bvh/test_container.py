@@ -67,7 +67,7 @@ def test_documented_offsets_are_the_structs() -> None:
         "magic": 0, "version": 4, "kind": 8, "root_pointer": 12, "size_units": 16, "leaf_unit": 20,
         "nodes_fp32": 24, "nodes_fp16": 28, "leaf_count": 32, "primitive_count": 36,
         "geometry_count": 40, "depth": 44, "bounds_min": 48, "bounds_max": 60, "fan_unit": 72,
-        "fan_count": 76, "descriptor": 80, "reserved_1": 96,
+        "fan_count": 76, "descriptor": 80, "sphere_count": 96, "reserved_1": 100,
     }  # fmt: skip
     assert HEADER.offsets == expected
     table = [line.split("|") for line in (container.__doc__ or "").splitlines() if "| u32" in line]

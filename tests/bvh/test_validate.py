@@ -269,7 +269,7 @@ def test_pointer_type_against_block(scene: SceneBvh) -> None:
     [(0, "magic"), (1, "version"), (2, "kind"), (3, "root pointer"), (4, "do not fit"),
      (5, "leaves start"), (6, "leaves start"), (8, "size"), (9, "header counts"),
      (11, "levels"), (20, "base"),
-     (18, "fan table at unit 1"), (19, "1 fans of"), (24, "header word 24"),
+     (18, "fan table at unit 1"), (19, "1 fans of"), (24, "spheres"), (25, "header word 25"),
      (21, "header word 21"), (22, "header word 22")],
 )  # fmt: skip
 def test_header(scene: SceneBvh, word: int, message: str) -> None:

@@ -151,6 +151,38 @@ ROWS = (
         ("layout.FLAG_OPAQUE",),
     ),
     Row(
+        "procedural.gpurt",
+        "GPURT's procedural node, 64 bytes: box min at 0, max at 12, geometry and flags 48, "
+        "reserved 52, primitive 56, one more word 60. The instruction reads none of it.",
+        "observed",
+        "GP",
+        ("layout.PROCEDURAL_MIN_WORD", "layout.PROCEDURAL_MAX_WORD"),
+    ),
+    Row(
+        "procedural.radv",
+        "RADV's procedural node, 64 bytes: primitive id 0, geometry and flags 4, rest reserved.",
+        "observed",
+        "RV",
+    ),
+    Row(
+        "procedural.sphere",
+        "A sphere is GPURT's procedural node with the centre at byte 24, the radius at 36, its "
+        "primitive id in both words 52 and 56, and 0x0909 at 60: entering and leaving it read as "
+        "a block's triangles 0 and 1.",
+        "ours",
+        "-",
+        ("layout.SPHERE_CENTER_WORD", "layout.SPHERE_RADIUS_WORD", "layout.SPHERE_RESERVED_WORD",
+         "layout.SPHERE_FLAGS"),
+    ),
+    Row(
+        "procedural.console",
+        "What a console's software keeps in a procedural node.",
+        "unknown",
+        "-",
+        experiment="On the console: capture a buffer that a game builds over procedural geometry; "
+        "compare the words of its type 7 nodes with the boxes above them.",
+    ),
+    Row(
         "triangle.source_3_chapter",
         "Source value 3 selects the weight of source 0.",
         "observed",
