@@ -74,6 +74,7 @@ class Trace:
     overflows: U32  # stack entries dropped, plus 1 for a ray stopped as going round or at the limit
     invalid: NDArray[np.bool_]  # rays refused unwalked (see bvh.rays.valid_rays)
     waits: NDArray[np.bool_]  # the hit is a candidate that was not tested
+    leaves: NDArray[np.bool_]  # the hit is where the ray leaves a sphere
 
     @property
     def hit(self) -> NDArray[np.bool_]:

@@ -368,6 +368,7 @@ class Walk:
             "instance": self.instance[lanes],
             "pointer": pointer,
             "waits": asks & options.defer,
+            "leaves": ((node & 7) == layout.NODE_PROCEDURAL) & (kind == 1),
         }
         self._commit(lanes[keep], {name: value[keep] for name, value in hit.items()})
 

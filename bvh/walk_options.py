@@ -37,6 +37,7 @@ RESULTS: dict[str, tuple[Any, Any]] = {  # name -> (dtype, value of a miss)
     "overflows": (np.uint32, 0),
     "invalid": (np.bool_, False),
     "waits": (np.bool_, False),
+    "leaves": (np.bool_, False),
 }
 
 

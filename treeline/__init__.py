@@ -104,11 +104,11 @@ def cast_rays(
     """The closest hit of each ray (or some hit, with `any_hit`), traced on the GPU.
 
     `rays` is [n, 6] (origin, direction) or [n, 8] (origin, t_min, direction, t_max). Directions
-    are used as given, so t counts in their lengths. Every triangle is taken as opaque. Gives
+    are used as given, so t counts in their lengths. Everything is taken as opaque. Gives
     `t_hit` [n] (inf on a miss), `uv` [n, 2], and `object_ids`, `primitive_ids`, `instance_ids`
     [n] (0xffffffff on a miss). Raises ValueError for another shape.
     """
-    from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans
+    from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans, scene_has_spheres
     from bvh.rays import make_rays
 
     given = np.asarray(rays, np.float32)
@@ -121,8 +121,13 @@ def cast_rays(
     else:
         t_max = np.minimum(given[:, 7], farthest)
         records = make_rays(given[:, :3], given[:, 4:7], given[:, 3], t_max)
-    fans = scene_has_fans(prepared.bvh)
-    variant = Variant("cast_rays", any_hit=any_hit, has_alpha=False, has_fans=fans)
+    variant = Variant(
+        "cast_rays",
+        any_hit=any_hit,
+        has_alpha=False,
+        has_fans=scene_has_fans(prepared.bvh),
+        has_spheres=scene_has_spheres(prepared.bvh),
+    )
     trace = RayTracer(device or open_device(), prepared.bvh.words, variant).trace(records)
     if trace.failures:
         raise RuntimeError("; ".join(trace.failures))

@@ -78,6 +78,7 @@ class Variant:
     has_fp16: bool = True
     has_alpha: bool = True
     has_fans: bool = False
+    has_spheres: bool = False
     mask: int = 0xFF
     flags: int = 0
     start_instance_unit: int = 0
@@ -91,9 +92,11 @@ class Variant:
 
     def constants(self) -> dict[str, float]:
         """The kernel's WGSL override constants."""
-        contract = {"GPURT_RULES": self.rules == "gpurt", "GROWTH": self.growth}
+        own: dict[str, float] = {"HAS_SPHERES": self.has_spheres}
+        if self.traversal == "contract":
+            own = {"GPURT_RULES": self.rules == "gpurt", "GROWTH": self.growth}
         return {
-            **(contract if self.traversal == "contract" else {}),
+            **own,
             "ANY_HIT": self.any_hit,
             "SORT": self.sort,
             "WHILE_WHILE": self.while_while,
@@ -109,18 +112,33 @@ class Variant:
 
 def fit_variant(variant: Variant, scene: SceneBvh, *, has_alpha: bool = True) -> Variant:
     """The variant with what this scene does not need left out: FP16 nodes, the alpha test (nor do
-    rays that take everything as opaque), fans, and the TLAS where it has one instance that these
-    rays see. (A kernel that starts inside the instance never looks at its mask.)"""
+    rays that take everything as opaque), fans, spheres, and the TLAS where it has one instance that
+    these rays see. (A kernel that starts inside the instance never looks at its mask.) UserError
+    for the contract traversal of a scene with spheres: the instruction tests none."""
+    has_spheres = scene_has_spheres(scene)
+    if has_spheres and variant.traversal == "contract":
+        raise UserError("the contract traversal cannot test spheres (procedural nodes): use fast")
     if RayFlags(variant.flags) & (RayFlags.OPAQUE | RayFlags.NON_OPAQUE) == RayFlags.OPAQUE:
         has_alpha = False
     has_fp16 = any(stats.nodes_fp16 for stats in scene.blas_stats)
     variant = replace(
-        variant, has_fp16=has_fp16, has_alpha=has_alpha, has_fans=scene_has_fans(scene)
+        variant,
+        has_fp16=has_fp16,
+        has_alpha=has_alpha,
+        has_fans=scene_has_fans(scene),
+        has_spheres=has_spheres,
     )
     instance_unit = only_instance(scene)
     if instance_unit is None or not variant.mask & 0xFF:
         return variant
     return replace(variant, two_level=False, start_instance_unit=instance_unit)
+
+
+def scene_has_spheres(scene: SceneBvh) -> bool:
+    """Whether any BLAS's header says that its leaves are spheres."""
+    return any(
+        unpack_header(scene.blas_words(i)).sphere_count != 0 for i in range(len(scene.blas_bases))
+    )
 
 
 def scene_has_fans(scene: SceneBvh) -> bool:

@@ -8,7 +8,8 @@ struct Ray {
     t_max: f32,
 }
 
-// A miss has object == MISS. u and v belong to vertices 1 and 2 of the original triangle.
+// A miss has object == MISS. u and v belong to vertices 1 and 2 of the original triangle; of a
+// sphere they are the place on it (bvh/shaders/sphere.wgsl).
 struct Hit {
     t: f32,
     u: f32,

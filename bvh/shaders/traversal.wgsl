@@ -37,6 +37,8 @@ const LEAVE_INSTANCE: u32 = 0xfffffff7u;
 const FINISHED: u32 = 0xffffffffu;
 const MAX_STEPS: u32 = 100000u; // bounds a dispatch on a corrupt buffer
 
+var<private> leaves_sphere: bool; // whether the hit is where the ray leaves a sphere
+
 struct TraceResult {
     hit: Hit,
     failed: u32,

@@ -13,6 +13,7 @@
 #import "bvh/shaders/ray_box.wgsl"
 #import "bvh/shaders/ray_triangle.wgsl"
 #import "bvh/shaders/fan_table.wgsl"
+#import "bvh/shaders/sphere.wgsl"
 #import $stack
 #import $accept
 #import $count
@@ -151,7 +152,13 @@ fn consider(
     hit: TriangleHit, block: u32, kind: u32, triangle: u32, instance_unit: u32, base: u32,
 ) -> bool {
     count_triangle(hit.hit);
-    if (!hit.hit) { return false; }
+    return hit.hit && counts(hit, block, kind, triangle, instance_unit, base);
+}
+
+// The same of a crossing that lies in the ray's interval.
+fn counts(
+    hit: TriangleHit, block: u32, kind: u32, triangle: u32, instance_unit: u32, base: u32,
+) -> bool {
     if (!HAS_ALPHA && (RAY_FLAGS & RAY_CULLS) == 0u) { return true; }
     let flags = bvh[instance_unit << 2u].w;
     let tail = bvh[(block << 2u) + 3u];
@@ -205,6 +212,8 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
     var box_ray = prepare_box_ray(ray.origin, ray.direction);
     var triangle_ray = prepare_triangle_ray(ray.origin, ray.direction, zero);
     var triangle_ray_is_stale = false;
+    var sphere_direction = ray.direction; // in the space that triangle_ray is in
+    leaves_sphere = false;
 
     var stack: array<u32, STACK_SIZE>;
     stack[0] = FINISHED;
@@ -336,6 +345,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                     }
                 }
             }
+            if (HAS_SPHERES && accepted) { leaves_sphere = false; }
             if (ANY_HIT && accepted) { break; }
             top -= 1u;
             node = stack[top];
@@ -363,6 +373,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                     break;
                 }
                 triangle_ray_is_stale = false;
+                if (HAS_SPHERES) { sphere_direction = inner.direction; }
                 instance_unit = node >> 3u;
                 note_instance(node, true);
                 count_enter_instance(instance_unit);
@@ -382,6 +393,50 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             node = stack[top];
         } else if (node == FINISHED) {
             break;
+        } else if (HAS_SPHERES && kind == NODE_PROCEDURAL) {
+            if (TWO_LEVEL && triangle_ray_is_stale) {
+                result.failed |= FAILED_NODE;
+                break;
+            }
+            let block = unit_base + (node >> 3u);
+            let at = block << 2u;
+            if (is_outside(at, 4u)) {
+                result.failed |= FAILED_POINTER;
+                break;
+            }
+            let w1 = load_f(at + 1u);
+            let w2 = load_f(at + 2u);
+            let sphere = test_sphere(triangle_ray.origin, sphere_direction, vec3f(w1.zw, w2.x), w2.y);
+            // Entering reads as triangle 0 of a block, leaving as 1; the place as slots' weights.
+            var accepted = false;
+            var crossed = false;
+            for (var crossing = 0u; crossing < 2u; crossing += 1u) {
+                let t = select(sphere.leave, sphere.enter, crossing == 0u);
+                var found = TriangleHit(t, 0.0, 0.0, crossing == 0u, false);
+                found.hit = sphere.hit && t > first_t && t < best.t;
+                var taken = false;
+                if (found.hit) {
+                    crossed = true;
+                    let place = encode_place(
+                        select(sphere.leave_normal, sphere.enter_normal, vec3<bool>(crossing == 0u)));
+                    found.w1 = place.x;
+                    found.w2 = place.y;
+                    taken = counts(found, block, NODE_TRIANGLE_1, crossing, instance_unit, unit_base);
+                }
+                note_triangle(node, at, crossing, found, best.t, taken);
+                if (taken) {
+                    best = found;
+                    best_triangle = (block << 2u) | crossing;
+                    best_instance = instance_unit;
+                    leaves_sphere = crossing == 1u;
+                    accepted = true;
+                    if (ANY_HIT) { break; }
+                }
+            }
+            count_triangle(crossed);
+            if (ANY_HIT && accepted) { break; }
+            top -= 1u;
+            node = stack[top];
         } else if (!is_box(node)) {
             result.failed |= FAILED_NODE;
             break;
