@@ -102,3 +102,13 @@ def build_for(
         progress=progress,
         or_cpu=common.on == "auto",
     )
+
+
+def read_or_build(
+    path: Path | None, common: "Common", progress: Progress, *, cached: bool = True
+) -> SceneBvh:
+    """The structure saved there, or without a path the one that `build_for` makes of the scene."""
+    progress.begin("reading" if path else "loading the scene")
+    if path:
+        return read(path)
+    return build_for(common, common.load_scene(), progress, cached=cached).bvh

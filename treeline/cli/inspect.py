@@ -1,35 +1,23 @@
 """`treeline inspect`: what a structure is made of, BLAS by BLAS, and its TLAS."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Group
 from rich.text import Text
 
 from treeline.cli.console import emit_json, print_table, steps
-from treeline.cli.options import Common, with_common
+from treeline.cli.options import Common, SavedOption, with_common
 
 
 @with_common
-def inspect(
-    common: Common,
-    bvh: Annotated[
-        Path | None, typer.Option(help="A saved structure, instead of building the scene's.")
-    ] = None,
-) -> None:
+def inspect(common: Common, bvh: SavedOption = None) -> None:
     """Show nodes by kind, bytes, fill, depth, overlap and SAH of every BLAS, and the TLAS."""
     from bvh.describe import describe
     from treeline import structures
     from treeline.report_context import plain
 
     with steps(common.quiet) as progress:
-        progress.begin("reading" if bvh else "loading the scene")
-        if bvh:
-            structure = structures.read(bvh)
-        else:
-            scene = common.load_scene()
-            structure = structures.build_for(common, scene, progress).bvh
+        structure = structures.read_or_build(bvh, common, progress)
         progress.begin("describing")
         tables: dict[str, Any] = plain(describe(structure))
     emit_json(tables, common.json)

@@ -44,6 +44,10 @@ AnyHitOption = Annotated[
     typer.Option(help="Where rays test for holes: inline, or in passes between rounds."),
 ]
 
+SavedOption = Annotated[
+    Path | None, typer.Option(help="A saved structure, instead of building the scene's.")
+]
+
 
 def choose_any_hit(force_opaque: bool, force_reject: bool) -> str:
     """One of passes.frame_options.ANY_HITS. UserError where both are asked for."""

@@ -1,36 +1,24 @@
 """`treeline validate`: whether a structure keeps the promises of its layout."""
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from treeline.cli.console import emit_json, steps
-from treeline.cli.options import Common, with_common
+from treeline.cli.options import Common, SavedOption, with_common
 
 SHOWN = 10  # faults printed; the JSON has all of them
 
 
 @with_common
-def validate(
-    common: Common,
-    bvh: Annotated[
-        Path | None, typer.Option(help="A saved structure, instead of building the scene's.")
-    ] = None,
-) -> None:
+def validate(common: Common, bvh: SavedOption = None) -> None:
     """Check every node of a structure; exit code 1 names the first bad one."""
     from bvh.validate import validate as find_faults
     from treeline import structures
     from treeline.report_context import plain
 
     with steps(common.quiet) as progress:
-        progress.begin("reading" if bvh else "loading the scene")
-        if bvh:
-            structure = structures.read(bvh)
-        else:
-            scene = common.load_scene()
-            structure = structures.build_for(common, scene, progress, cached=False).bvh
+        structure = structures.read_or_build(bvh, common, progress, cached=False)
         progress.begin("validating")
         faults = find_faults(structure)
     emit_json({"valid": not faults, "faults": plain([asdict(f) for f in faults])}, common.json)
