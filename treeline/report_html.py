@@ -56,7 +56,7 @@ frame.png beside this page is lossless.</figcaption></figure>
 <h2>Node visits a pixel</h2>
 <div class="maps">{"".join(map_card(t, m) for t, m in maps.items())}</div>
 <h2>Passes</h2><div class="card">{pass_table(report)}</div>
-<h2>Structures</h2><p class="soft">{escape(build_label(context))}</p>
+{path_section(report)}<h2>Structures</h2><p class="soft">{escape(build_label(context))}</p>
 <div class="card">{build_rows_table(report)}</div>
 <h2>What each object costs</h2><div class="card">{object_table(report)}</div>
 {update_section(report)}
@@ -171,6 +171,19 @@ def pass_table(report: dict[str, Any]) -> str:
         for r in (*find(report, "pass/"), *find(report, "frame/"))
     ]
     return html_table(("pass", "median ms", "p95 ms"), rows)
+
+
+def path_section(report: dict[str, Any]) -> str:
+    """What each frame of a camera path cost; nothing where there is none."""
+    rows = find(report, "path/frame/")
+    if not rows:
+        return ""
+    types = [field.removesuffix("_rays") for field in rows[0] if field.endswith("_rays")]
+    fields = ["path_seconds", "real_time", "gbuffer_ms", "update_ms"]
+    fields += [f"{name}_{what}" for name in types for what in ("rays", "ms", "nodes_per_ray")]
+    labels = [field.replace("_", " ").replace("real time", "frame ms") for field in fields]
+    body = [[number(row[field]) for field in fields] for row in rows]
+    return f'<h2>Along the camera path</h2><div class="card">{html_table(labels, body)}</div>'
 
 
 def build_rows_table(report: dict[str, Any]) -> str:

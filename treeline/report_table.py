@@ -129,6 +129,23 @@ def update_table(report: dict[str, Any]) -> Table:
     return make_table("Updates (of what deforms)", UPDATE_COLUMNS, shortened(rows))
 
 
+def path_table(report: dict[str, Any]) -> Table:
+    """The frame along a camera path, each pass's part of it, and the slowest frame."""
+    unit = "CPU ms" if report["context"]["adapter_type"] == "CPU" else "ms"
+    fields = ("real_time_p5", "real_time", "real_time_p95", "real_time_max")
+    spreads = (*find(report, "path/total"), *find(report, "path/pass/"))
+    rows = [
+        (row["name"].removeprefix("path/").removeprefix("pass/"), *(number(row[f]) for f in fields))
+        for row in spreads
+    ]
+    slowest = max(find(report, "path/frame/"), key=lambda row: row["real_time"])
+    title = (
+        f"Along the camera path: {spreads[0]['iterations']} frames, the slowest at "
+        f"{slowest['path_seconds']:.2f} s"
+    )
+    return make_table(title, ("pass", f"{unit}, p5", "median", "p95", "most"), rows)
+
+
 def shortened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The first ROWS_SHOWN rows and how many more there are."""
     if len(rows) <= ROWS_SHOWN + 1:
@@ -169,6 +186,8 @@ def report_tables(report: dict[str, Any]) -> Group:
     if find(report, "update/"):
         parts.append(update_table(report))
     parts.append(build_table(report))
+    if find(report, "path/total"):
+        parts.append(path_table(report))
     for model in find(report, "model/frame"):
         foot = (
             f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "

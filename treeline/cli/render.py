@@ -8,6 +8,12 @@ import typer
 
 from engine.gpu.errors import UserError
 from passes.slot_counts import SLOT_COUNTS
+from treeline.cli.camera_path import (
+    CameraPathOption,
+    FpsOption,
+    check_fps,
+    choose_playback,
+)
 from treeline.cli.console import emit_json, note, steps
 from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
@@ -30,7 +36,13 @@ COUNT_AOVS = f"{'|'.join(SLOT_COUNTS)}/TYPE"
 @with_common
 def render(
     common: Common,
-    out: Annotated[Path, typer.Option(help="The PNG to write.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The PNG to write. With --camera-path a numbered series of them, or one animated "
+            ".gif, .webp or .apng."
+        ),
+    ],
     size: Annotated[str, typer.Option(metavar="WxH", help="Picture size in pixels.")] = "1280x720",
     aov: Annotated[
         str | None,
@@ -47,6 +59,8 @@ def render(
     any_hit_mode: AnyHitOption = "inline",
     time: TimeOption = None,
     clip: ClipOption = None,
+    camera_path: CameraPathOption = False,
+    fps: FpsOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     samples: Annotated[int, typer.Option(min=1, help="Frames averaged into the picture.")] = 4,
     oracle: Annotated[
@@ -54,11 +68,13 @@ def render(
         typer.Option(help="Write the depth difference to an independent rasteriser instead."),
     ] = None,
 ) -> None:
-    """Render one picture."""
+    """Render one picture, or those along the scene's camera path."""
     from passes.hybrid import FrameOptions, HybridFrame
     from passes.rays import frame_rays
     from treeline import structures
-    from treeline.pictures import save_png, view_aov
+    from treeline.animated_picture import check_animation, save_pictures, series_path
+    from treeline.draw_pictures import PathDrawing, draw, pixels_of
+    from treeline.pictures import save_png
 
     width, height = parse_size(size)
     any_hit = choose_any_hit(force_opaque, force_reject)
@@ -77,24 +93,32 @@ def render(
     known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]
     if aov is not None and aov not in known:
         raise UserError(f"no output is named '{aov}'; there are {', '.join(known)}")
-    if out.suffix.lower() != ".png":
+    rate = check_fps(camera_path, fps)
+    if camera_path and oracle is not None:
+        raise UserError("--oracle compares one picture: not with --camera-path")
+    if out.suffix.lower() != ".png" and not camera_path:
         raise UserError(f"a picture is written as .png, not {out.name}")
     with whole_file(out) as path, steps(common.quiet) as progress:
         device = common.open_device()
         progress.begin("loading the scene")
         scene = common.load_scene()
         pose = choose_pose(scene, time, clip)
+        playback = choose_playback(scene, pose, fps=rate) if camera_path else None
+        if playback is not None:
+            check_animation(out, len(playback.offsets), width, height)
         prepared = structures.build_for(common, scene, progress, device=device).prepared
         progress.begin(f"rendering {width}x{height} on {device.info.adapter}")
         frame = HybridFrame(device, prepared, options)
         if pose is not None:
             frame.inputs = replace(frame.inputs, **pose.fields())
-        stats = frame.run(0)
-        if stats.dropped:
-            stats = frame.run(0)  # the queues have grown to what the first frame needed
-        result_hash = frame.result_hash()
-        if samples > 1 and aov is None and oracle is None:
-            stats = frame.render(samples)
+        if playback is not None:
+            count = len(playback.offsets)
+            drawing = PathDrawing(frame, playback, samples, aov, progress)
+            files = save_pictures(path.parent, out, drawing.pictures(), count, rate)
+            assert drawing.stats is not None  # a path has at least one frame
+            stats, result_hash = drawing.stats, drawing.result_hash
+        else:
+            stats, result_hash = draw(frame, 1 if aov or oracle else samples)
         if not stats.valid:
             note(f"warning: {'; '.join(stats.failures)}: the picture misses rays")
         difference = None
@@ -107,10 +131,9 @@ def render(
                 placed = posed(placed, placed.animation.clip(pose.clip), pose.time)
             view = render_oracle(placed, width, height)
             difference = compare(placed, view, frame.aov("depth"), frame.aov("object"))
-            pixels = difference.picture
-        else:
-            pixels = frame.image() if aov is None else view_aov(aov, frame.aov(aov))
-        save_png(path, pixels)
+            save_png(path, difference.picture)
+        elif playback is None:
+            save_png(path, pixels_of(frame, aov))
     result = {
         "out": str(out),
         "width": width,
@@ -122,10 +145,13 @@ def render(
     }
     if pose is not None:
         result.update(pose.fields())
+    if playback is not None:
+        result.update(frames=count, fps=rate, files=files, clip=playback.clip, time=playback.time)
     if difference is not None:
         result["oracle"] = difference.summary()
     emit_json(result, common.json)
     if not common.to_stdout:
-        print(out)
+        several = playback is not None and files > 1
+        print(f"{series_path(out, 0, count)} and {files - 1} more" if several else out)
         if difference is not None:
             print(difference)

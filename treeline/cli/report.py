@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from treeline.cli.camera_path import CameraPathOption, choose_playback
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
 from treeline.cli.options import (
@@ -39,7 +40,11 @@ def report(
         typer.Option(metavar="WxH", help="Default 1920x1080; 640x360 on a CPU adapter."),
     ] = None,
     frames: Annotated[
-        int | None, typer.Option(min=1, help="Timed frames. Default 60; 5 on a CPU adapter.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Timed frames, and frames of --camera-path. Default 60; 5 on a CPU adapter.",
+        ),
     ] = None,
     warmup: Annotated[
         int | None, typer.Option(min=0, help="Frames before them. Default 5; 1 on a CPU adapter.")
@@ -55,6 +60,7 @@ def report(
     any_hit_mode: AnyHitOption = "inline",
     time: TimeOption = None,
     clip: ClipOption = None,
+    camera_path: CameraPathOption = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     trace: Annotated[
         Path | None,
@@ -68,8 +74,10 @@ def report(
     from treeline import structures
     from treeline.chrome_trace import chrome_trace
     from treeline.measure import MeasuredFrame, measure
+    from treeline.path_report import path_rows
     from treeline.phase_log import PhaseLog
     from treeline.pictures import save_png
+    from treeline.playback import PathFrame, measure_path
     from treeline.report import make_report
     from treeline.report_context import Setting
     from treeline.report_csv import report_csv
@@ -96,6 +104,8 @@ def report(
         progress.begin("loading the scene")
         scene = common.load_scene()
         pose = choose_pose(scene, time, clip)
+        timed_frames = defaults[1] if frames is None else frames
+        playback = choose_playback(scene, pose, count=timed_frames) if camera_path else None
         structure = structures.build_for(common, scene, progress, device=device)
         prepared = structure.prepared
         on_gpu = GpuScene(device, prepared)
@@ -121,13 +131,16 @@ def report(
             make_frame,
             width,
             height,
-            defaults[1] if frames is None else frames,
+            timed_frames,
             defaults[2] if warmup is None else warmup,
             progress,
             lambda: device.allocated_bytes,
             0.0 if device.info.is_cpu else GPU_WARMUP_MS,
             PICTURE_SAMPLES,
         )
+        along: list[PathFrame] = []
+        if playback is not None:
+            along = measure_path(make_frame, playback, (width, height), progress)
         used = {}
         if occlusion:
             inputs = frame_inputs(prepared, FrameOptions(width, height, **occluded))
@@ -149,6 +162,8 @@ def report(
         )
         progress.begin("writing the report")
         document = make_report(setting, prepared.bvh, measurement)
+        if along:
+            document["benchmarks"] += path_rows(along)
         (folder / "report.json").write_text(json_text(document), encoding="utf-8")
         (folder / "report.csv").write_text(report_csv(document), encoding="utf-8")
         page = report_html(document, measurement.main.image, measurement.main.nodes)

@@ -71,8 +71,9 @@ def make_actions(viewer: Acting) -> dict[str, Callable[[], object]]:
         "boxes": lambda: setattr(state.boxes, "shown", not state.boxes.shown),
         "deeper boxes": lambda: step_boxes(viewer, 1),
         "higher boxes": lambda: step_boxes(viewer, -1),
-        "scene camera": lambda: viewer.control.set_camera(session.scene.camera),
+        "scene camera": lambda: scene_camera(viewer),
         "fly": viewer.toggle_fly,
+        "camera path": lambda: viewer.time_line.follow_path(not viewer.time_line.follows_path),
         "play": lambda: viewer.time_line.toggle(),
         "next frame": lambda: viewer.time_line.step(1),
         "previous frame": lambda: viewer.time_line.step(-1),
@@ -147,6 +148,12 @@ def focus(viewer: Acting) -> None:
 def reset_view(viewer: Acting) -> None:
     reset(viewer.session, viewer.state)
     unpick(viewer)
+    scene_camera(viewer)
+
+
+def scene_camera(viewer: Acting) -> None:
+    """The scene's own camera, which stands."""
+    viewer.time_line.follow_path(False)
     viewer.control.set_camera(viewer.session.scene.camera)
 
 

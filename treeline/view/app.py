@@ -213,6 +213,7 @@ class Viewer:
             "difference": self.state.difference,
             "counters": self.session.settings.frame.count,
             "fly": self.viewport.flies,
+            "camera path": self.time_line.follows_path,
         }.get(action, False)
 
     def pick(self, x: int, y: int) -> None:

@@ -52,6 +52,7 @@ COMMANDS: tuple[Shortcut, ...] = (
     Shortcut("play", "play, pause", " ", group=TIME),
     Shortcut("next frame", "a frame on", "ArrowRight", ("Control",), TIME, repeat=True),
     Shortcut("previous frame", "a frame back", "ArrowLeft", ("Control",), TIME, repeat=True),
+    Shortcut("camera path", "the camera follows the scene's path", "g", group="Camera"),
     Shortcut("scene camera", "the scene's own camera", "Home", group="Camera"),
     Shortcut("fly", "fly instead of orbit", "v", group="Camera"),
 )

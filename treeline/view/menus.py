@@ -25,6 +25,7 @@ MENUS: dict[str, tuple[str | None, ...]] = {
     ),
     "Camera": (
         "scene camera",
+        "camera path",
         "fly",
         "focus",
         None,

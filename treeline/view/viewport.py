@@ -8,6 +8,7 @@ from typing import Any
 
 from imgui_bundle import imgui
 
+from engine.scene.camera import Camera
 from engine.scene.scene import scene_bounds
 from engine.view.camera_control import CameraControl, FlyControl, OrbitControl
 from engine.view.camera_input import CameraInput
@@ -60,6 +61,7 @@ class Viewport:
         self.camera_input = CameraInput()
         self.render_size = render_size
         self._pick = pick
+        self._led: Camera | None = None  # where the time line has put the camera
         self.open_device()
         self.take_control(fly=fly)
 
@@ -144,6 +146,7 @@ class Viewport:
     ) -> None:
         """Camera, cursor and click."""
         self.control.size = size
+        self._follow_path()
         clicked = self.camera_input.update(self.control, hovered)
         self.session.set_camera(self.control.camera(), self.control.moving)
         mouse = imgui.get_io().mouse_pos
@@ -154,6 +157,14 @@ class Viewport:
         self.state.cursor = (x, y) if inside and not self.camera_input.dragging else None
         if clicked and inside:
             self._pick(x, y)
+
+    def _follow_path(self) -> None:
+        """Puts the camera where the time line has it, until a hand moves it."""
+        if self._led is not None and not self._led.same_as(self.control.camera()):
+            self.time_line.follow_path(False)
+        self._led = self.time_line.camera()
+        if self._led is not None and not self._led.same_as(self.control.camera()):
+            self.control.set_camera(self._led)
 
     def _draw_error(self) -> None:
         error = self.session.error

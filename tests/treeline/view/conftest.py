@@ -12,6 +12,7 @@ import pytest
 from bvh.build import BuildOptions
 from engine.scene.animation import Animation, Clip
 from engine.scene.camera import look_at
+from engine.scene.camera_path import CameraPath
 from engine.scene.channel import Channel
 from engine.scene.light import Environment, RectLight
 from engine.scene.material import Material
@@ -146,7 +147,8 @@ def small_scene() -> Scene:
 
 
 def make_sliding_scene() -> Scene:
-    """The small scene with a clip of a second, in which the pillar's front goes a metre aside."""
+    """The small scene with a clip of a second, in which the pillar's front goes a metre aside, and
+    a camera path of two."""
     scene = make_small_scene()
     slide = Channel(
         2, "translation", "LINEAR", np.array([0.0, 1.0]), np.array([[0.0, 0.0, 0.0], [1, 0, 0]])
@@ -164,7 +166,18 @@ def make_sliding_scene() -> Scene:
         instance_nodes=(0, 1, 2),
     )
     front = replace(scene.instances[2], lifetime="rigid")
-    return replace(scene, instances=(*scene.instances[:2], front), animation=animation)
+    path = CameraPath(
+        np.array([1.0, 3.0]),
+        np.array([[0.0, 1.0, 4.0], [2.0, 1.0, 4.0]]),
+        np.zeros((2, 3)),
+        np.full(2, 0.7),
+    )
+    return replace(
+        scene,
+        instances=(*scene.instances[:2], front),
+        animation=animation,
+        camera_path=path,
+    )
 
 
 class Person:

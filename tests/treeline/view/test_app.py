@@ -38,6 +38,7 @@ def prepare(person: Any, action: str) -> None:
     state.show_help = state.difference = False
     state.shown, state.heat_range = "base_color", (0.0, 7.0)
     state.boxes.shown, state.boxes.low, state.boxes.high = True, 1, 1
+    viewer.time_line.follow_path(False)
     if (viewer.time_line.clip, viewer.time_line.transport.time) != ("slide", 0.5):
         viewer.time_line.choose("slide")
         viewer.time_line.scrub(0.5)
@@ -262,6 +263,39 @@ def test_the_time_line(person: Any) -> None:
     person.click("clip")
     person.click("clip.as in the file")
     assert person.session.clip is None
+
+
+def test_the_camera_path_by_the_time_line(person: Any) -> None:
+    prepare(person, "play")
+    viewer, path = person.viewer, person.session.scene.camera_path
+    line = viewer.time_line
+    person.press("g")
+    person.frames(2)
+    assert line.follows_path and line.transport.duration == 2.0 and line.transport.time == 0.5
+    assert person.session.camera.same_as(path.at(1.5))  # its first key is at 1 s
+    line.scrub(1.5)  # the clip of a second has begun again
+    person.frames(2)
+    assert person.session.camera.same_as(path.at(2.5)) and person.session.time == 1.5
+    person.drag("picture", 40.0)  # a hand takes the camera
+    person.frames(2)
+    assert not line.follows_path and line.transport.duration == 1.0
+    assert not person.session.camera.same_as(path.at(2.5))
+    person.press("g")
+    person.frames(2)
+    person.viewer.act("view top")
+    person.frames(2)
+    assert not line.follows_path
+    person.click("time.path")
+    person.frames(2)
+    assert line.follows_path
+    person.press("Home")
+    person.frames(2)
+    assert not line.follows_path
+    assert person.session.camera.same_as(person.session.scene.camera)
+    line.path = None
+    viewer.act("camera path")
+    assert person.state.messages[-1] == f"{person.session.scene.name} has no camera path"
+    line.path = path
 
 
 def test_help_closes_by_escape_and_keeps_the_pick(person: Any) -> None:
