@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.gpu.errors import AdapterError, LimitError
+from engine.gpu.faults import works_around
 from engine.gpu.pipelines import PipelineCache
 from engine.gpu.shader import ComposedShader, Composer
 
@@ -147,10 +148,10 @@ class Device:
     @property
     def timing_source(self) -> str:
         """Where pass times come from: "timestamp-query", or "wall-clock" (each pass submitted
-        and waited for on its own) where there are no timestamps and on CPU drivers. llvmpipe
-        offers timestamps, but writes them when it flushes: a pass whose work it had put off
-        then seems free, and a later one pays."""
-        if self.info.is_cpu or not self.timestamp_period_ns:
+        and waited for on its own) where there are no timestamps and on CPU drivers, whose
+        timestamps may be late ("late-timestamps" in engine/gpu/faults.py)."""
+        late = self.info.is_cpu and works_around("late-timestamps")
+        if late or not self.timestamp_period_ns:
             return "wall-clock"
         return "timestamp-query"
 

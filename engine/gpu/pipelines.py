@@ -16,6 +16,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.gpu.faults import works_around
 from engine.gpu.shader import ComposedShader, Composer, ShaderError
 
 LIVE_STACKS = 32  # a frame has two or three traversal kernels; 55 were seen to slow a GPU down
@@ -126,10 +127,11 @@ class PipelineCache:
     def _drop(self) -> None:
         """Drops what nobody uses, longest unused first, until both numbers are kept."""
         live, stacks = self.live, self.live_stacks
+        most_stacks = LIVE_STACKS if works_around("live-stacks") else LIVE_PIPELINES
         for key, entry in list(self._entries.items()):
-            if live <= LIVE_PIPELINES and stacks <= LIVE_STACKS:
+            if live <= LIVE_PIPELINES and stacks <= most_stacks:
                 return
-            over = live > LIVE_PIPELINES or (entry.holds_stack and stacks > LIVE_STACKS)
+            over = live > LIVE_PIPELINES or (entry.holds_stack and stacks > most_stacks)
             if over and entry.use() is None:
                 del self._entries[key]
                 live -= 1

@@ -1,7 +1,7 @@
 """GPU times of passes from timestamp queries, in milliseconds.
 
-A pass writes a tick at its begin and at its end. Every query of a set must be written before it
-is resolved: resolving an unwritten one loses the device on some drivers.
+A pass writes a tick at its begin and at its end. Only queries that were given to a pass are
+resolved ("unwritten-query" in engine/gpu/faults.py).
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.gpu.device import Device
+from engine.gpu.faults import works_around
 
 
 class PassTimer:
@@ -20,13 +21,16 @@ class PassTimer:
         self.count = count
         self.enabled = device.timestamp_period_ns > 0 and count > 0
         if self.enabled:
+            self._given: set[int] = set()
             self._queries = device.wgpu.create_query_set(type="timestamp", count=2 * count)
-            self._ticks = device.buffer("timestamps", 16 * count, "QUERY_RESOLVE|COPY_SRC")
+            self._ticks = device.buffer("timestamps", 16 * count, "QUERY_RESOLVE|COPY_SRC|COPY_DST")
+            self._aligned = device.buffer("two timestamps", 16, "QUERY_RESOLVE|COPY_SRC")
 
     def writes(self, index: int) -> dict[str, Any] | None:
         """The `timestamp_writes` of pass `index`."""
         if not self.enabled:
             return None
+        self._given.add(index)
         return {
             "query_set": self._queries,
             "beginning_of_pass_write_index": 2 * index,
@@ -34,8 +38,15 @@ class PassTimer:
         }
 
     def resolve(self, encoder: Any) -> None:
-        if self.enabled:
+        """Encodes the copy of the ticks; those of passes that were never given are 0."""
+        if not self.enabled:
+            return
+        if len(self._given) == self.count or not works_around("unwritten-query"):
             encoder.resolve_query_set(self._queries, 0, 2 * self.count, self._ticks, 0)
+            return
+        for index in sorted(self._given):  # offsets are multiples of 256: one at a time, then moved
+            encoder.resolve_query_set(self._queries, 2 * index, 2, self._aligned, 0)
+            encoder.copy_buffer_to_buffer(self._aligned, 0, self._ticks, 16 * index, 16)
 
     def copies(self) -> list[tuple[Any, int, int]]:
         """(buffer, offset, bytes) of the resolved ticks, for a `ReadbackRing`."""
@@ -48,7 +59,9 @@ class PassTimer:
         return self.spans_ms(self.device.read(self._ticks, np.uint64, count=2 * self.count))
 
     def spans_ms(self, ticks: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """As `read_ms`, from ticks that were read already."""
+        """As `read_ms`, from ticks that were read already; NaN for those that are 0: of no pass."""
         ticks = ticks.reshape(-1, 2)
-        relative = (ticks.astype(np.int64) - int(ticks.min())).astype(np.float64)
+        written = ticks > 0
+        first = int(ticks[written].min()) if written.any() else 0
+        relative = np.where(written, (ticks.astype(np.int64) - first).astype(np.float64), np.nan)
         return relative * self.device.timestamp_period_ns / 1e6

@@ -1,8 +1,8 @@
 """Opens the canvas: a window of the system (glfw), or an offscreen one that needs no display.
 
 glfw's C code aborts the process when a window is made without a display, and rendercanvas does not
-look at what `glfw.init` returned. So the display is opened here first, and what is missing is said
-in one line.
+look at what `glfw.init` returned ("window-abort" in engine/gpu/faults.py). So the display is opened
+here first, and what is missing is said in one line.
 """
 
 import importlib
@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 from engine.gpu.errors import AdapterError
+from engine.gpu.faults import works_around
 
 HEADLESS = "use --offscreen, the commands that draw no window, or xvfb-run -a"
 # glfw key code of the keypad's 0, and the keys that follow it, in glfw's order. rendercanvas
@@ -61,7 +62,8 @@ def offscreen_canvas(size: tuple[int, int], title: str, pixel_ratio: float) -> A
 
 def window_canvas(size: tuple[int, int], title: str) -> Any:
     """A window of the system, `size` in logical pixels. Raises AdapterError without a display."""
-    require_display()
+    if works_around("window-abort"):
+        require_display()
     from rendercanvas.glfw import GlfwRenderCanvas
 
     class Canvas(GlfwRenderCanvas):

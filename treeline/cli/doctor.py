@@ -2,11 +2,11 @@
 
 import os
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from treeline.cli.console import emit_json
+from treeline.cli.console import emit_json, note
 from treeline.cli.options import Common, with_common
 
 SHOWN_LIMITS = (
@@ -21,8 +21,21 @@ SHOWN_LIMITS = (
 
 
 @with_common
-def doctor(common: Common) -> None:
-    """Show adapters, driver, limits, features and display; compile every kernel."""
+def doctor(
+    common: Common,
+    faults: Annotated[
+        bool, typer.Option("--faults", help="Check the known faults of drivers instead.")
+    ] = False,
+) -> None:
+    """Show adapters, driver, limits, features and display; compile every kernel.
+
+    With --faults: the known faults of drivers and libraries, each through the faulty path and
+    through the workaround; exit code 1 if a workaround does not work. One of them is turned off by
+    its name in the environment variable TREELINE_WITHOUT_WORKAROUNDS.
+    """
+    if faults:
+        check_faults(common)
+        return
     from bvh.gpu.litmus import litmus
     from engine.gpu.device import WANTED, list_adapters
     from engine.gpu.probe import probe
@@ -78,6 +91,32 @@ def doctor(common: Common) -> None:
         common.json,
     )
     if not all(result["passed"] for result in results):
+        raise typer.Exit(1)
+
+
+def check_faults(common: Common) -> None:
+    """`doctor --faults`: a line a path."""
+    from engine.gpu.device import AdapterInfo
+    from engine.gpu.faults import FAULT_BY_NAME, turned_off
+    from treeline.fault_checks import check_all, fault_facts
+
+    off = turned_off()
+    info: AdapterInfo = common.open_device().info
+    if not common.to_stdout:
+        print(f"{'adapter':<44} {info}", flush=True)
+    results = []
+    for result in check_all(common.adapter):
+        results.append(result)
+        if common.to_stdout:
+            continue
+        seen = "" if result.is_workaround or not result.fault.expected_on(str(info)) else ", known"
+        name = f"{result.fault.name}: {result.path}"
+        print(f"{name:<44} {result.text}{seen} ({result.outcome.detail})", flush=True)
+    for name in sorted(off):
+        note(f"turned off: {name}: {FAULT_BY_NAME[name].workaround}", quiet=common.quiet)
+    facts = {"adapter": str(info), "turned_off": sorted(off), "faults": fault_facts(results)}
+    emit_json(facts, common.json)
+    if any(r.is_workaround and r.outcome.works is False for r in results):
         raise typer.Exit(1)
 
 

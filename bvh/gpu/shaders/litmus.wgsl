@@ -2,6 +2,8 @@
 
 #import bvh.gpu.litmus
 
+override CHAIN: bool = true; // false: relaxed atomics, in whose order nothing can be trusted
+
 @group(0) @binding(0) var<uniform> parameters: LitmusParameters;
 @group(0) @binding(1) var<storage, read_write> arrivals: array<atomic<u32>>;
 @group(0) @binding(2) var<storage, read_write> sums: array<atomic<u32>>;
@@ -23,7 +25,11 @@ fn main(
         // before the words are where every reader finds them.
         var old = 0u;
         for (var k = 0u; k < WORDS; k += 1u) {
-            old |= atomicExchange(&sums[node * WORDS + k], sum[k]);
+            if (CHAIN) {
+                old |= atomicExchange(&sums[node * WORDS + k], sum[k]);
+            } else {
+                atomicStore(&sums[node * WORDS + k], sum[k]);
+            }
         }
         if (node == 1u) { return; }
         let first = atomicAdd(&arrivals[node / 2u], 1u + (old & parameters.zero)) == 0u;
