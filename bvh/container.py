@@ -52,8 +52,6 @@ The file is an uncompressed `.npz`, read without pickle:
 import json
 import os
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
@@ -65,6 +63,7 @@ from numpy.typing import NDArray
 from bvh.build import BuildOptions, BuildStats
 from bvh.header import KIND_BLAS, KIND_TLAS, VERSION, unpack_header
 from bvh.layout import UNIT_WORDS, InstanceFlags
+from bvh.npz_file import read_npz
 from bvh.scene_bvh import SceneBvh
 from bvh.tlas import BvhInstance
 from engine.gpu.errors import UserError
@@ -136,7 +135,7 @@ def _texts(values: Any) -> NDArray[Any]:
 def load(path: str | Path) -> SceneBvh:
     """Reads and checks the file's shape; the bytes of nodes are `validate`'s business. A missing,
     damaged or foreign file is a UserError."""
-    arrays = _read(Path(path))
+    arrays = read_npz(Path(path), FORMAT, VERSION, "BVH file")
     try:
         return _assemble(arrays)
     except (ValueError, TypeError, KeyError, UserError) as error:
@@ -145,29 +144,7 @@ def load(path: str | Path) -> SceneBvh:
 
 def load_context(path: str | Path) -> dict[str, Any]:
     """The JSON object given to `save`."""
-    return dict(json.loads(str(_read(Path(path))["context"])))
-
-
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        opened = np.load(path, allow_pickle=False)
-        if not isinstance(opened, np.lib.npyio.NpzFile):  # a lone array
-            raise UserError(f"{path}: not a Treeline BVH file")
-        with opened as file:
-            if "format" not in file.files or str(file["format"]) != FORMAT:
-                raise UserError(f"{path}: not a Treeline BVH file")
-            version = int(file["version"])
-            if version != VERSION:
-                raise UserError(f"{path}: BVH file version {version}, this reads {VERSION}")
-            return {key: file[key] for key in file.files}
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot read ({error.strerror or error})") from error
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not a Treeline BVH file, or damaged") from error
-    except (SyntaxError, TypeError, NotImplementedError, MemoryError) as error:
-        raise UserError(f"{path}: damaged BVH file") from error
+    return dict(json.loads(str(read_npz(Path(path), FORMAT, VERSION, "BVH file")["context"])))
 
 
 def _assemble(arrays: dict[str, NDArray[Any]]) -> SceneBvh:

@@ -4,13 +4,12 @@ The keys are documented in `bvh.raysets`. No pickles: a foreign file cannot run 
 """
 
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bvh.npz_file import read_npz
 from engine.gpu.errors import UserError
 
 FORMAT = "treeline rays"
@@ -27,15 +26,6 @@ _PER_RAY: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 _NUMBERS = ("width", "height", "seed")
 _TEXTS = ("kind", "scene_sha256")
-_READ_ERRORS = (
-    OSError,
-    ValueError,
-    KeyError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-    MemoryError,
-)
 
 
 def write_arrays(path: str | Path, arrays: dict[str, Any]) -> None:
@@ -59,21 +49,10 @@ def write_arrays(path: str | Path, arrays: dict[str, Any]) -> None:
 
 def read_arrays(path: str | Path) -> dict[str, Any]:
     """Every key of a ray set, checked for version, type and shape."""
-    try:
-        opened = np.load(path, allow_pickle=False)
-        if isinstance(opened, np.ndarray):
-            raise UserError(f"{path} is not a ray set: it holds one bare array")
-        with opened as file:
-            if "format" not in file or str(file["format"]) != FORMAT:
-                raise UserError(f"{path} is not a ray set of this tool")
-            version = int(file["version"])
-            if version != VERSION:
-                raise UserError(f"{path} is a ray set of version {version}; this reads {VERSION}")
-            arrays = {name: file[name] for name in (*_PER_RAY, *_NUMBERS, *_TEXTS)}
-    except FileNotFoundError as error:
-        raise UserError(f"no such file: {path}") from error
-    except _READ_ERRORS as error:
-        raise UserError(f"{path} is not a readable ray set: {error}") from error
+    arrays: dict[str, Any] = read_npz(Path(path), FORMAT, VERSION, "ray set")
+    for name in (*_PER_RAY, *_NUMBERS, *_TEXTS):
+        if name not in arrays:
+            raise UserError(f"{path}: damaged ray set, key '{name}' is missing")
     count = len(arrays["rays"]) if arrays["rays"].ndim else -1
     for name, (dtype, tail) in _PER_RAY.items():
         array = arrays[name]

@@ -21,8 +21,6 @@ The file is an uncompressed `.npz`, read without pickle:
 import hashlib
 import json
 import platform
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
@@ -35,6 +33,7 @@ from numpy.typing import NDArray
 from bvh.blas_pool import BlasIdentity
 from bvh.header import VERSION as CONTAINER_VERSION
 from bvh.header import unpack_header
+from bvh.npz_file import read_npz
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.errors import LimitError, UserError
 from passes.frame_uniforms import pack_uniforms
@@ -234,7 +233,7 @@ def save(path: Path, capture: Capture) -> None:
 def load(path: Path) -> Capture:
     """Reads and checks a file. UserError says what is wrong with one that is missing, foreign, of
     another version or damaged: which array, and how."""
-    arrays = _read(path)
+    arrays = read_npz(path, FORMAT, VERSION, "capture")
 
     def need(name: str, kind: str, dimensions: int) -> NDArray[Any]:
         if name not in arrays:
@@ -267,25 +266,3 @@ def load(path: Path) -> Capture:
         if stated.get(name) != digest:
             raise UserError(f"{path}: damaged capture, the bytes of '{name}' are not those written")
     return capture
-
-
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    if not path.exists():
-        raise UserError(f"{path}: no such file")
-    try:
-        opened = np.load(path, allow_pickle=False)
-        if not isinstance(opened, np.lib.npyio.NpzFile):
-            raise UserError(f"{path}: not a Treeline capture")
-        with opened as file:
-            if "format" not in file.files or str(file["format"]) != FORMAT:
-                raise UserError(f"{path}: not a Treeline capture")
-            found = int(file["version"])
-            if found != VERSION:
-                raise UserError(f"{path}: capture version {found}, this reads {VERSION}")
-            return {key: file[key] for key in file.files}
-    except OSError as error:
-        raise UserError(f"{path}: cannot read ({error.strerror or error})") from error
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not a Treeline capture, or damaged ({error})") from error
-    except (SyntaxError, TypeError, NotImplementedError, MemoryError) as error:
-        raise UserError(f"{path}: damaged capture ({type(error).__name__})") from error
