@@ -40,6 +40,7 @@ def doctor(
     from engine.gpu.device import WANTED, list_adapters
     from engine.gpu.probe import probe
     from treeline.kernels import compile_all
+    from treeline.profiles import PROFILES, capabilities, negotiate
     from treeline.version import commit, version
 
     def line(key: str, value: Any) -> None:
@@ -65,6 +66,9 @@ def doctor(
         line(name, text)
     arrivals = litmus(device)
     line("arrival counters", arrivals)
+    negotiation = negotiate(capabilities(device))
+    for name, answer in negotiation.lines():
+        line(f"profile {name}", answer)
     display = find_display()
     line("display", display or "none (windows need one; pictures and reports do not)")
     results = []
@@ -86,6 +90,11 @@ def doctor(
             "arithmetic": arithmetic.facts(),
             "arrival_counters": asdict(arrivals),
             "display": display,
+            "profile": negotiation.chosen.name if negotiation.chosen else None,
+            "profiles": [
+                {**p.facts(), "refused": list(negotiation.refused.get(p.name, ()))}
+                for p in PROFILES
+            ],
             "kernels": results,
         },
         common.json,
