@@ -8,6 +8,7 @@ matrices can make of the BLAS's bounds.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,30 +73,34 @@ class BvhInstance:
 def instance_matrices(instances: Sequence[BvhInstance]) -> tuple[F32, F32]:
     """(object to world, world to object), each `[n, 3, 4]` float32. A transform that has no
     inverse, is not finite or not affine is a UserError naming the instance."""
-    forward = np.zeros((len(instances), 3, 4), np.float32)
-    backward = np.zeros((len(instances), 3, 4), np.float32)
-    for i, instance in enumerate(instances):
-        label = f"instance {i}" + (f" '{instance.name}'" if instance.name else "")
-        matrix = np.asarray(instance.transform, np.float64)
-        if matrix.shape != (4, 4) or not np.array_equal(matrix[3], [0.0, 0.0, 0.0, 1.0]):
-            raise UserError(f"{label}: transform is not a 4x4 matrix with last row 0 0 0 1")
-        with np.errstate(over="ignore"):
-            forward[i] = matrix[:3]
-        if not np.isfinite(forward[i]).all():
-            raise UserError(f"{label}: transform is not finite in float32")
-        linear = forward[i, :, :3].astype(np.float64)
-        lengths = np.linalg.norm(linear, axis=1)
-        unit = linear / np.where(lengths > 0, lengths, 1.0)[:, None]
-        if (lengths == 0).any() or abs(float(np.linalg.det(unit))) < SINGULAR:
-            raise UserError(f"{label}: singular transform (it flattens space and has no inverse)")
-        with np.errstate(over="ignore"):
-            # Rows of unit length keep the inversion away from overflow and underflow.
-            inverse = np.linalg.inv(unit) / lengths
-            backward[i, :, :3] = inverse
-            backward[i, :, 3] = -inverse @ forward[i, :, 3].astype(np.float64)
-        if not np.isfinite(backward[i]).all():
-            raise UserError(f"{label}: singular transform (its inverse overflows float32)")
+    matrices = [np.asarray(instance.transform, np.float64) for instance in instances]
+    affine = [m.shape == (4, 4) and m[3].tolist() == [0.0, 0.0, 0.0, 1.0] for m in matrices]
+    _refuse(instances, affine, "transform is not a 4x4 matrix with last row 0 0 0 1")
+    with np.errstate(over="ignore"):
+        forward = np.array(matrices).reshape(-1, 4, 4)[:, :3].astype(np.float32)
+    finite = np.isfinite(forward).all(axis=(1, 2))
+    _refuse(instances, finite, "transform is not finite in float32")
+    linear = forward[:, :, :3].astype(np.float64)
+    lengths = np.linalg.norm(linear, axis=2)
+    unit = linear / np.where(lengths > 0, lengths, 1.0)[:, :, None]
+    sound = (lengths > 0).all(axis=1) & (np.abs(np.linalg.det(unit)) >= SINGULAR)
+    _refuse(instances, sound, "singular transform (it flattens space and has no inverse)")
+    backward = np.zeros_like(forward)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Rows of unit length keep the inversion away from overflow and underflow.
+        inverse = np.linalg.inv(unit) / lengths[:, None]
+        backward[:, :, :3] = inverse
+        backward[:, :, 3] = -(inverse @ forward[:, :, 3:].astype(np.float64))[:, :, 0]
+    finite = np.isfinite(backward).all(axis=(1, 2))
+    _refuse(instances, finite, "singular transform (its inverse overflows float32)")
     return forward, backward
+
+
+def _refuse(instances: Sequence[BvhInstance], good: Any, reason: str) -> None:
+    """UserError for the first instance that is not `good` [n]."""
+    for i in np.flatnonzero(~np.asarray(good, np.bool_))[:1]:
+        name = instances[i].name
+        raise UserError(f"instance {i}" + (f" '{name}'" if name else "") + f": {reason}")
 
 
 def world_bounds(bounds: Bounds, forward: F32, backward: F32) -> Bounds:
@@ -146,9 +151,11 @@ def pack_instances(
     """[n, 32] instance nodes; `ids[n]` are the indices in the TLAS build input, `blas_bases`
     (bytes in the scene buffer) and `geometry_counts` are per instance."""
     words = np.zeros((len(instances), NODE_BYTES[NODE_INSTANCE] // 4), np.uint32)
-    for row, instance in zip(words, instances, strict=True):
-        row[INSTANCE_CUSTOM_WORD] = instance.custom_index | instance.mask << INSTANCE_MASK_SHIFT
-        row[INSTANCE_OBJECT_WORD] = instance.first_object | pack_instance_flags(instance.flags)
+    flags = {kind: pack_instance_flags(kind) for kind in {item.flags for item in instances}}
+    words[:, INSTANCE_CUSTOM_WORD] = [
+        item.custom_index | item.mask << INSTANCE_MASK_SHIFT for item in instances
+    ]
+    words[:, INSTANCE_OBJECT_WORD] = [item.first_object | flags[item.flags] for item in instances]
     root = ((blas_bases + HEADER_BYTES) >> 3) | NODE_BOX_FP32
     words[:, INSTANCE_BLAS_WORD] = root & 0xFFFFFFFF
     words[:, INSTANCE_BLAS_WORD + 1] = root >> 32
