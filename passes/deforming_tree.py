@@ -151,6 +151,16 @@ class DeformingTree:
         self.base, self._refit, self._cost = self.prepared_base, self._prepared_refit, None
         self.refits_since_build = 0
 
+    def no_room(self) -> str | None:
+        """One line where the last build did not fit its place, and wrote nothing. Waits."""
+        if self._rebuild is None or self.base == self.prepared_base:
+            return None
+        try:
+            self._rebuild.read_units()
+        except LimitError as error:
+            return f"{self.name}: {error}"
+        return None
+
     def faults(self) -> tuple[int, int]:
         """Of the last refit: blocks with a corner that is not finite, and boxes beyond binary16's
         range. Waits; (0, 0) after a build."""

@@ -11,6 +11,7 @@ from bvh.describe import describe_container
 from bvh.layout import UNIT_BYTES
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
+from engine.gpu.errors import LimitError
 from passes.deforming_tree import DeformingTree
 
 
@@ -23,7 +24,9 @@ def read_moved_bvh(
 ) -> SceneBvh:
     """`prepared` with the words and links of `buffers` (bvh, parents), the bases of `trees` and the
     transforms of the instances `moved`. What the trees' statistics say is measured anew, their SAH
-    by stored boxes; waits."""
+    by stored boxes; waits. LimitError for a tree that had no room to be built in."""
+    for line in filter(None, (tree.no_room() for tree in trees)):
+        raise LimitError(line)
     bases, identities = prepared.blas_bases.copy(), list(prepared.blas_identities)
     for tree in trees:
         bases[tree.number] = tree.base

@@ -293,7 +293,7 @@ class MovingScene:
 
     def messages(self) -> list[str]:
         """One line a fault of the last pose: instances that could not be placed, vertices that are
-        not finite, boxes beyond FP16's range. Waits."""
+        not finite, boxes beyond FP16's range, builds without room. Waits."""
         return [] if self._stages is None or self._held == REST else self._stages.messages()
 
     def bvh(self) -> SceneBvh:

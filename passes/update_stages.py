@@ -165,4 +165,6 @@ class UpdateStages:
                 lines.append(f"{tree.name}: {nonfinite} blocks have a corner that is not finite")
             if beyond:
                 lines.append(f"{tree.name}: {beyond} boxes reach beyond FP16's range: slower")
+            if line := tree.no_room():
+                lines.append(line)
         return lines
