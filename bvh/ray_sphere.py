@@ -36,7 +36,8 @@ _ARC = (
 
 @dataclass(frozen=True, slots=True)
 class SphereHits:
-    """Where rays [n] enter (row 0) and leave (row 1) their spheres; those that miss have NaN."""
+    """Where rays [n] enter (row 0) and leave (row 1) their spheres; of those that miss t is NaN and
+    the normal that of the place that they pass."""
 
     t: F32  # [2, n] in units of the given direction
     normal: F32  # [2, 3, n] outward, unit
@@ -54,13 +55,14 @@ def intersect_spheres(origin: F32, direction: F32, center: F32, radius: F32) -> 
     nearest = f + (b / a) * d
     discriminant = radius * radius - _dot(nearest, nearest)
     hit = discriminant >= 0
-    root = np.sqrt(np.where(hit, discriminant, np.float32(np.nan)) / a)
+    root = np.sqrt(np.where(hit, discriminant, np.float32(0)) / a)
     q = b + np.copysign(a * root, b)
     c = _dot(f, f) - radius * radius
     with np.errstate(divide="ignore", invalid="ignore"):
         t0 = np.where(q == 0, np.float32(0), c / q)
     t1 = q / a
     t = np.stack([np.minimum(t0, t1), np.maximum(t0, t1)]) * scale
+    t[:, ~hit] = np.nan
     normal = np.stack([_unit(nearest - root * d), _unit(nearest + root * d)])
     return SphereHits(np.asarray(t, np.float32), normal)
 

@@ -37,7 +37,8 @@ class Step:
     the limit that entries were tested against. triangle: `slot` is the triangle of the block,
     `hit` (crossed inside the interval, accepted), `t` where, NaN if not. instance: `hit` is
     (entered,). end: `t` of the hit or infinity, `why`. `stack`: entries after a box node, where the
-    log tells (the GPU's does), -1 elsewhere.
+    log tells (the GPU's does), -1 elsewhere. A sphere is two triangle steps: slot 0 where the ray
+    enters it, slot 1 where it leaves.
     """
 
     kind: str
@@ -84,7 +85,10 @@ class Step:
             crossed, accepted = self.hit
             state = f"t = {self.t:.9g}" if crossed else "no crossing in the interval"
             verdict = "accepted" if accepted else "refused" if crossed else ""
-            return [f"{place}, triangle {self.slot}: {state} {verdict}".rstrip()]
+            part = f"triangle {self.slot}"
+            if self.node & 7 == layout.NODE_PROCEDURAL:
+                part = ("where it enters", "where it leaves")[self.slot]
+            return [f"{place}, {part}: {state} {verdict}".rstrip()]
         follow = ", ".join(f"0x{p:08x}" for p in self.follow)
         told = f"next {follow}" if follow else "nothing entered: pop"
         lines = [f"{place}, limit {self.t:.9g}: {told}"]

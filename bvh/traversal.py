@@ -285,7 +285,6 @@ class Walk:
         """Both crossings of each sphere: entering it is triangle 0 of its node, leaving it 1."""
         node = self.pointer[lanes]
         self.pointer[lanes] = _POP
-        self.counters["triangle_tests"][lanes] += np.uint32(1)
         order = AXIS_ORDER[self.axis[lanes]].T
         direction = np.empty((3, lanes.size), np.float32)
         np.put_along_axis(direction, order, self.rotated[1][:, lanes], axis=0)
@@ -300,6 +299,7 @@ class Walk:
             weights = np.stack([np.float32(1) - place[0] - place[1], *place])
             some = np.flatnonzero(self.alive[lanes])
             here, at = t[crossing, some], lanes[some]
+            self.counters["triangle_tests"][at] += np.uint32(1)
             inside = (here > self.first_t[at]) & (here < self.t_limit[at])
             near = some[inside]
             before = self.out["crossings"][at] if self.options.log is not None else None

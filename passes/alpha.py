@@ -43,6 +43,8 @@ def pack_alpha(scene: Scene, pack: ScenePack) -> NDArray[np.uint32]:
         if instance.mesh not in first_of_mesh:
             record = np.zeros(len(mesh.triangles), ALPHA_TRIANGLE.dtype)
             record["uv"] = mesh.uvs[mesh.triangles].reshape(-1, 6)
+            if mesh.radii is not None:  # u and v of a hit are the place on the texture
+                record["uv"] = (0, 0, 1, 0, 0, 1)
             record["alpha"] = vertex_alpha(mesh, material)
             record["cutoff"] = pack.materials["alpha_cutoff"][mesh.material]
             record["texture"] = material.base_color_texture

@@ -13,6 +13,7 @@ import numpy as np
 
 from bvh.blas_cache import BlasCache
 from bvh.build import Blas, BuildOptions, build_blas
+from bvh.build_spheres import build_sphere_blas
 from bvh.coordinate_range import check_range
 from bvh.gpu.blas_builder import GpuBlasBuilder
 from bvh.gpu.build_capacity import build_capacity
@@ -30,8 +31,8 @@ Fits = Callable[[int, Blas], bool]
 
 @dataclass(frozen=True, slots=True)
 class BlasRequest:
-    """One BLAS whose geometry g is meshes[g], with the classes opacity[g] (`passes.opacity`); one
-    that does not last is not cached."""
+    """One BLAS whose geometry g is meshes[g], with the classes opacity[g] (`passes.opacity`): all
+    of triangles or all of spheres. One that does not last is not cached, nor is one of spheres."""
 
     name: str
     meshes: tuple[Mesh, ...]
@@ -42,9 +43,22 @@ class BlasRequest:
     def triangles(self) -> int:
         return sum(len(mesh.triangles) for mesh in self.meshes)
 
+    @property
+    def spheres(self) -> bool:
+        return self.meshes[0].radii is not None
+
+    def build_spheres(self, options: BuildOptions) -> Blas:
+        """The BLAS of a request for spheres, on the CPU whatever builds triangles."""
+        geometry, primitive, opaque, kept = traced(self.opacity)
+        centers = np.concatenate([mesh.positions for mesh in self.meshes])[kept]
+        radii = np.concatenate([mesh.radii for mesh in self.meshes if mesh.radii is not None])
+        return build_sphere_blas(centers, radii[kept], geometry, primitive, opaque, options)
+
     def arrays(self) -> tuple[Any, Any, Any, Any]:
         """triangles, geometry, primitive, opaque as `bvh.build.build_blas` takes them."""
         geometry, primitive, opaque, kept = traced(self.opacity)
+        if self.spheres:
+            raise ValueError(f"{self.name} is made of spheres")
         triangles = np.concatenate([mesh.positions[mesh.triangles] for mesh in self.meshes])
         return triangles[kept], geometry, primitive, opaque
 
@@ -104,6 +118,9 @@ def build_blases(
         request = requests[index]
         if told:
             told(index, request.name, done, len(requests))
+        if request.spheres:
+            blases[index] = request.build_spheres(options)
+            continue
         given = request.arrays()
         try:
             if cache is not None and request.lasting:

@@ -22,19 +22,21 @@ from passes.gpu_scene import GpuScene
 U32 = NDArray[np.uint32]
 
 IDS_FORMAT = "rg32uint"
-ENTRIES = ("opaque_main", "alpha_main")  # drawn in this order
+ENTRIES = ("opaque_main", "alpha_main", "sphere_main")  # drawn in this order
+BOX_VERTICES = 36  # that a sphere is drawn with
 NOTHING = 0xFFFFFFFF  # `object` of a pixel that sees no triangle
 
 
 class Draw(NamedTuple):
-    """`copies` objects of the list from number `at` on: each `triangles` triangles of the index
-    buffer from `first` on."""
+    """`copies` objects of the list from number `at` on: each `triangles` triangles, or spheres, of
+    the index buffer from `first` on, which is number `begin` of the object's."""
 
     entry: str  # point of the shader
     at: int
     copies: int
     first: int
     triangles: int
+    begin: int = 0
 
 
 class DrawList:
@@ -44,7 +46,11 @@ class DrawList:
 
     def __init__(self, scene: GpuScene, mask: int) -> None:
         objects = scene.prepared.pack.objects
-        opaque = [scene.prepared.scene.materials[int(o["material"])].opaque for o in objects]
+        materials, meshes = scene.prepared.scene.materials, scene.prepared.scene.meshes
+        entries = [ENTRIES[not materials[int(o["material"])].opaque] for o in objects]
+        for index, instance in enumerate(scene.prepared.scene.instances):
+            if meshes[instance.mesh].radii is not None:
+                entries[index] = "sphere_main"
         seen = (objects["mask"] & mask).tolist()
         self.firsts = objects["first_triangle"].tolist()
         self.sizes = objects["triangle_count"].tolist()
@@ -53,7 +59,7 @@ class DrawList:
         for entry in ENTRIES:
             by_mesh: dict[int, list[int]] = {}
             for index, size in enumerate(self.sizes):
-                if size and seen[index] and opaque[index] == (entry == "opaque_main"):
+                if size and seen[index] and entries[index] == entry:
                     by_mesh.setdefault(self.firsts[index], []).append(index)
             self.draws += [(entry, index) for alike in by_mesh.values() for index in alike]
         self.ends = list(accumulate(self.sizes[index] for _, index in self.draws))
@@ -85,27 +91,29 @@ class DrawList:
             entry, index = self.draws[at]
             skipped = first - (self.ends[at] - self.sizes[index])
             drawn = min(count, self.sizes[index] - skipped)
-            yield Draw(entry, at, 1, self.firsts[index] + skipped, drawn)
+            yield Draw(entry, at, 1, self.firsts[index] + skipped, drawn, skipped)
             first, count, at = first + drawn, count - drawn, at + 1
 
 
 def raster_pass(scene: GpuScene, mask: int) -> Pass:
     """Draws every object of the scene that shares a bit with the mask of primary rays, non-opaque
-    ones with the alpha test."""
+    ones with the alpha test, spheres by the boxes around them."""
     device = scene.device
     accept = "accept_alpha" if scene.has_alpha else "accept_opaque"
-    shader = compose(
-        "passes/shaders/gbuffer_raster.wgsl", {"accept": f"passes/shaders/{accept}.wgsl"}
-    )
+    slots = {"accept": f"passes/shaders/{accept}.wgsl"}
+    shader = compose("passes/shaders/gbuffer_raster.wgsl", slots)
     bindings = read_bindings(shader)
+    spheres = compose("passes/shaders/gbuffer_spheres.wgsl", slots)
     bind_groups = BindGroups(device, bindings, "VERTEX|FRAGMENT")
     pipelines = {
         entry: device.pipelines.render(
             f"gbuffer/{entry}",
-            shader,
+            spheres if entry == "sphere_main" else shader,
             bind_groups.layout,
             {
-                "vertex": {"entry_point": "vertex_main"},
+                "vertex": {
+                    "entry_point": "sphere_vertex" if entry == "sphere_main" else "vertex_main"
+                },
                 "primitive": {"topology": "triangle-list", "cull_mode": "none"},
                 "depth_stencil": {
                     "format": "depth32float",
@@ -115,7 +123,7 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
                 "fragment": {"entry_point": entry, "targets": [{"format": IDS_FORMAT}]},
             },
         )
-        for entry in ENTRIES
+        for entry in (ENTRIES if scene.has_spheres else ENTRIES[:2])
     }
     draws = DrawList(scene, mask)
     drawn = device.upload("gbuffer/objects", draws.objects())
@@ -136,7 +144,11 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
                 encoder.set_pipeline(pipelines[draw.entry].native)
                 encoder.set_bind_group(0, bind_groups.get({**resources, "drawn": drawn}))
                 bound = draw.entry
-            encoder.draw_indexed(3 * draw.triangles, draw.copies, 3 * draw.first, 0, draw.at)
+            if draw.entry == "sphere_main":
+                count, first = BOX_VERTICES * draw.triangles, BOX_VERTICES * draw.begin
+                encoder.draw(count, draw.copies, first, draw.at)
+            else:
+                encoder.draw_indexed(3 * draw.triangles, draw.copies, 3 * draw.first, 0, draw.at)
 
     def put_part(encoder: Any, resources: Resources, first: int, count: int) -> None:
         put(encoder, resources, draws.within(first, count))

@@ -98,6 +98,7 @@ class GpuScene:
         # The rasteriser draws every triangle of a material; rays ask only where one is mixed.
         self.has_alpha = any(not material.opaque for material in prepared.scene.materials)
         self.rays_ask = prepared.asks
+        self.has_spheres = any(mesh.radii is not None for mesh in prepared.scene.meshes)
 
     def _rebuild_places(self) -> tuple[dict[int, Place], int]:
         """Where each deforming BLAS may be built anew, and the bytes of `bvh` with that; nowhere

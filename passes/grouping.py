@@ -5,7 +5,8 @@
 * `object`: one BLAS a mesh; the primitives of a file's mesh are its geometries.
 * `all`: everything that stays in one BLAS, shared meshes copied.
 
-What an animation moves keeps a BLAS of its own in every group.
+What an animation moves keeps a BLAS of its own in every group, and so do spheres: a BLAS holds
+triangles or spheres.
 """
 
 from collections import Counter
@@ -30,6 +31,7 @@ def group_members(scene: Scene, group: str) -> list[int]:
         alone = uses[instance.mesh] == 1 and instance.lifetime == "static" and material.opaque
         # A mask belongs to a TLAS instance, so only those that every ray sees can be merged.
         stays = scene.animation is None or instance.lifetime == "static"
+        stays &= scene.meshes[instance.mesh].radii is None
         if instance.mask == FULL_MASK and stays and (group == "all" or alone):
             members.append(index)
     return members
@@ -40,6 +42,7 @@ def placed_wholes(scene: Scene, indices: Sequence[int]) -> list[tuple[int, ...]]
     place (and on one node, where nodes move) are the primitives of one mesh, which become the
     geometries of one BLAS."""
     nodes = scene.animation.instance_nodes if scene.animation else (0,) * len(scene.instances)
+    kinds = [mesh.radii is None for mesh in scene.meshes]
     wholes: list[tuple[int, ...]] = []
     for index in indices:
         instance = scene.instances[index]
@@ -52,6 +55,7 @@ def placed_wholes(scene: Scene, indices: Sequence[int]) -> list[tuple[int, ...]]
             and nodes[index] == nodes[index - 1]
             and (last.mask, last.lifetime) == (instance.mask, instance.lifetime)
             and np.array_equal(last.transform, instance.transform)
+            and kinds[last.mesh] == kinds[instance.mesh]
         ):
             wholes[-1] = (*wholes[-1], index)
         else:

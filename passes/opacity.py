@@ -46,14 +46,14 @@ def vertex_alpha(mesh: Mesh, material: Material) -> NDArray[np.float32]:
 
 def scene_opacity(scene: Scene, opacity: str) -> tuple[U8, ...]:
     """For each mesh its triangles' classes, [m]. By `opacity` "material" those of a material that
-    is not opaque are all MIXED (one of bvh.build_defaults.OPACITIES)."""
+    is not opaque are all MIXED (one of bvh.build_defaults.OPACITIES), as its spheres always are."""
     cells: dict[int, AlphaCells] = {}
     found = []
     for mesh in scene.meshes:
         material = scene.materials[mesh.material]
         if material.opaque:
             found.append(np.full(len(mesh.triangles), OPAQUE, np.uint8))
-        elif opacity == "material":
+        elif opacity == "material" or mesh.radii is not None:
             found.append(np.full(len(mesh.triangles), MIXED, np.uint8))
         else:
             index = material.base_color_texture

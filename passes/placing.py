@@ -54,7 +54,7 @@ def bake(scene: Scene, instance: Instance) -> Mesh:
 def _centre(meshes: Sequence[Mesh]) -> np.ndarray:
     """Where the meshes' common box moves from, representable in float32: its middle, or zero
     where moving would not win a bit of FP16 precision."""
-    used = [m.positions[np.unique(m.triangles)] for m in meshes if len(m.triangles)]
+    used = [points for points in (m.extent() for m in meshes) if len(points)]
     if not used:
         return np.zeros(3)
     low = np.min([p.min(axis=0) for p in used], axis=0).astype(np.float64)
@@ -73,7 +73,7 @@ def centred(
     centre = _centre(meshes) if recentre else np.zeros(3)
     back = np.eye(4)
     back[:3, 3] = centre
-    largest = max(largest_coordinate(m.positions[m.used_vertices()] - centre) for m in meshes)
+    largest = max(largest_coordinate(m.extent() - centre) for m in meshes)
     scale = scale_into_range(largest)
     if scale != 1.0:
         if not may_scale:
@@ -86,7 +86,8 @@ def _moved(mesh: Mesh, centre: np.ndarray, scale: float) -> Mesh:
     if scale == 1.0 and not centre.any():
         return mesh
     moved = ((mesh.positions.astype(np.float64) - centre) * scale).astype(np.float32)
-    return replace(mesh, positions=moved)
+    radii = None if mesh.radii is None else (mesh.radii * np.float64(scale)).astype(np.float32)
+    return replace(mesh, positions=moved, radii=radii)
 
 
 def _check_placed(name: str, reach: float) -> None:

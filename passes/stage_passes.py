@@ -12,6 +12,8 @@ from passes.gpu_scene import GpuScene
 from passes.twins.frame import cpu_passes
 
 SHADERS = "passes/shaders/"
+# Those that look at surfaces, which may be spheres (passes/shaders/surface.wgsl).
+SURFACE_SHADERS = ("resolve", "motion", "reflection", "shadow", "shade", "occlusion")
 
 
 class StagePasses:
@@ -63,4 +65,6 @@ class StagePasses:
 
     def _stage(self, name: str, file: str, **settings: Any) -> Stage:
         twin = self._twins.get(name)
+        if file in SURFACE_SHADERS and self.scene.has_spheres:
+            settings["constants"] = {**(settings.get("constants") or {}), "HAS_SPHERES": True}
         return Stage(self.device, name, f"{SHADERS}{file}.wgsl", twin=twin, **settings)

@@ -24,7 +24,11 @@ fn test_sphere(origin: vec3f, direction: vec3f, center: vec3f, radius: f32) -> S
     let nearest = f + (b / a) * d; // of the line, from the centre
     let discriminant = radius * radius - dot(nearest, nearest);
     var found: SphereHit;
-    if (!(discriminant >= 0.0)) { return found; }
+    if (!(discriminant >= 0.0)) { // where it passes
+        found.enter_normal = unit_vector(nearest);
+        found.leave_normal = found.enter_normal;
+        return found;
+    }
     let root = sqrt(discriminant / a);
     let q = b + select(a * root, -a * root, b < 0.0);
     var t0 = 0.0;

@@ -152,13 +152,7 @@ fn consider(
     hit: TriangleHit, block: u32, kind: u32, triangle: u32, instance_unit: u32, base: u32,
 ) -> bool {
     count_triangle(hit.hit);
-    return hit.hit && counts(hit, block, kind, triangle, instance_unit, base);
-}
-
-// The same of a crossing that lies in the ray's interval.
-fn counts(
-    hit: TriangleHit, block: u32, kind: u32, triangle: u32, instance_unit: u32, base: u32,
-) -> bool {
+    if (!hit.hit) { return false; }
     if (!HAS_ALPHA && (RAY_FLAGS & RAY_CULLS) == 0u) { return true; }
     let flags = bvh[instance_unit << 2u].w;
     let tail = bvh[(block << 2u) + 3u];
@@ -409,20 +403,18 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             let sphere = test_sphere(triangle_ray.origin, sphere_direction, vec3f(w1.zw, w2.x), w2.y);
             // Entering reads as triangle 0 of a block, leaving as 1; the place as slots' weights.
             var accepted = false;
-            var crossed = false;
             for (var crossing = 0u; crossing < 2u; crossing += 1u) {
                 let t = select(sphere.leave, sphere.enter, crossing == 0u);
                 var found = TriangleHit(t, 0.0, 0.0, crossing == 0u, false);
                 found.hit = sphere.hit && t > first_t && t < best.t;
-                var taken = false;
                 if (found.hit) {
-                    crossed = true;
                     let place = encode_place(
                         select(sphere.leave_normal, sphere.enter_normal, vec3<bool>(crossing == 0u)));
                     found.w1 = place.x;
                     found.w2 = place.y;
-                    taken = counts(found, block, NODE_TRIANGLE_1, crossing, instance_unit, unit_base);
                 }
+                let taken =
+                    consider(found, block, NODE_TRIANGLE_1, crossing, instance_unit, unit_base);
                 note_triangle(node, at, crossing, found, best.t, taken);
                 if (taken) {
                     best = found;
@@ -433,7 +425,6 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                     if (ANY_HIT) { break; }
                 }
             }
-            count_triangle(crossed);
             if (ANY_HIT && accepted) { break; }
             top -= 1u;
             node = stack[top];

@@ -17,6 +17,12 @@
 | | `animate` | false: stands as the file has it, copies share its meshes; true |
 | | `clip`, `start`, `speed`, `loop` | the clip (the first), its second at time 0 (0), its |
 | | | seconds a second (1), whether it repeats (true) |
+| `[[spheres]]` | `name`, `radius` | of one sphere, metres; `center` (0, 0, 0) in its own space |
+| | `file`, `material` | NAME of a file and of one of its materials; or |
+| | `color`, `roughness`, | of a material of its own: R, G, B, 0 to 1 (0.7 each), (0.5), |
+| | `metallic`, `emissive` | (0), radiance R, G, B (0) |
+| | `translation`, ... | and `instances`, `scatter`, `mask`, `visible_to`, `hidden_from` as of |
+| | | objects; `lifetime` static, rigid, vegetation (static) |
 | `[camera]` | `position`, `target`, `fov` | metres; the full vertical angle in degrees (40); or |
 | | `object` | the camera of that object's file |
 | `[camera_path]` | `loop`, `keys` | list of `time`, `position`, `target`, `fov`: |
@@ -39,17 +45,22 @@ import numpy as np
 from engine.scene.camera import Camera, look_at
 from engine.scene.camera_path import CameraPath, looks_somewhere
 from engine.scene.light import Environment, RectLight
+from engine.scene.material import Material
 from engine.scene.mesh import F64
 from engine.scene.placement import TRANSFORM_KEYS, read_transform
 from engine.scene.scatter import MOST_COPIES, SCATTER_KEYS, read_scatter
 from engine.scene.scene import LIFETIMES
 from engine.scene.table import Table, nearest
 
-_TOP = ("files", "objects", "camera", "camera_path", "lights", "environment")
+_TOP = ("files", "objects", "spheres", "camera", "camera_path", "lights", "environment")
 _CLIP_KEYS = ("clip", "start", "speed", "loop")
 _OBJECT = (
     *("file", "name", "node", "mesh", "instances", "scatter", "mask", "visible_to"),
     *("hidden_from", "lifetime", "animate", *_CLIP_KEYS, *TRANSFORM_KEYS),
+)
+_SPHERE = (
+    *("name", "center", "radius", "file", "material", "color", "roughness", "metallic", "emissive"),
+    *("instances", "scatter", "mask", "visible_to", "hidden_from", "lifetime", *TRANSFORM_KEYS),
 )
 _ALL_BITS = 0xFF
 _LONGEST_NAME = 80
@@ -83,6 +94,21 @@ class PlacedObject:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedSphere:
+    """One entry of `[[spheres]]`; `material` is its own, or the name of one of `file`'s."""
+
+    label: str
+    name: str
+    center: tuple[float, ...]
+    radius: float
+    file: str | None
+    material: Material | str
+    transforms: F64  # [copies, 4, 4]
+    mask: int
+    lifetime: str
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """A scene file as values; `files` maps names to paths as they are written."""
 
@@ -93,6 +119,7 @@ class Description:
     camera_path: CameraPath | None
     lights: tuple[RectLight, ...]
     environment: Environment | None
+    spheres: tuple[PlacedSphere, ...]
     ray_bits: tuple[tuple[str, int], ...]  # of `visible_to` and `hidden_from`, empty without them
 
 
@@ -100,9 +127,11 @@ def describe(path: object, values: dict[str, object], ray_bits: Mapping[str, int
     """The description in a TOML's values; `ray_bits` gives each ray type its bit of the mask.
     UserError for the first mistake."""
     top = Table(path, "", values, _TOP)
-    named = top.values.get("files")
-    files_table = top.table("files", named if isinstance(named, dict) else ())
-    files = {name: files_table.text(name) for name in files_table.values}
+    files: dict[str, str] = {}
+    if "files" in top or "objects" in top or "spheres" not in top:
+        named = top.values.get("files")
+        files_table = top.table("files", named if isinstance(named, dict) else ())
+        files = {name: files_table.text(name) for name in files_table.values}
     objects: list[PlacedObject] = []
     by_ray_type = False
     for table in top.tables("objects", _OBJECT):
@@ -111,12 +140,20 @@ def describe(path: object, values: dict[str, object], ray_bits: Mapping[str, int
             raise table.error("name", f"is '{placed.name}' a second time; names are unique")
         objects.append(placed)
         by_ray_type |= "visible_to" in table or "hidden_from" in table
-    if not objects:
-        raise top.error("objects", "is missing: at least one [[objects]]")
+    spheres: list[PlacedSphere] = []
+    for table in top.tables("spheres", _SPHERE):
+        ball = _read_sphere(table, files, ray_bits)
+        if ball.name in [placed.name for placed in objects] + [other.name for other in spheres]:
+            raise table.error("name", f"is '{ball.name}' a second time; names are unique")
+        spheres.append(ball)
+        by_ray_type |= "visible_to" in table or "hidden_from" in table
+    if not objects and not spheres:
+        raise top.error("objects", "is missing: at least one [[objects]] or [[spheres]]")
     camera, camera_object = _read_camera(top, [placed.name for placed in objects])
     return Description(
         files=files,
         objects=tuple(objects),
+        spheres=tuple(spheres),
         camera=camera,
         camera_object=camera_object,
         camera_path=_read_path(top) if "camera_path" in top else None,
@@ -135,10 +172,7 @@ def _read_object(table: Table, files: dict[str, str], ray_bits: Mapping[str, int
     file = table.text("file")
     if file not in files:
         raise table.error("file", f"is '{file}', which [files] lacks{nearest(file, files)}")
-    name = table.text("name", file)
-    if "/" in name or "#" in name or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise table.error("name", f"is {name!r}, not {_LONGEST_NAME} letters without / and #")
-    table.where += f" '{name}'"
+    name = _read_name(table, file)
     table.at_most_one("node", "mesh")
     animate = table.boolean("animate", True)
     given = [key for key in _CLIP_KEYS if key in table]
@@ -154,6 +188,47 @@ def _read_object(table: Table, files: dict[str, str], ray_bits: Mapping[str, int
         mask=_read_mask(table, ray_bits),
         lifetime=table.choice("lifetime", LIFETIMES) if "lifetime" in table else None,
         clip=_read_clip(table) if animate else None,
+    )
+
+
+def _read_name(table: Table, default: str | None) -> str:
+    """Its name, which errors about it say from then on."""
+    name = table.text("name", default)
+    if "/" in name or "#" in name or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise table.error("name", f"is {name!r}, not {_LONGEST_NAME} letters without / and #")
+    table.where += f" '{name}'"
+    return name
+
+
+def _read_sphere(table: Table, files: dict[str, str], ray_bits: Mapping[str, int]) -> PlacedSphere:
+    name = _read_name(table, None)
+    file = table.text("file") if "file" in table else None
+    if file is not None and file not in files:
+        raise table.error("file", f"is '{file}', which [files] lacks{nearest(file, files)}")
+    if (file is None) == ("material" in table):
+        raise table.error("material", "and file go together: a material of that name of that file")
+    own = [key for key in ("color", "roughness", "metallic", "emissive") if key in table]
+    if file is not None and own:
+        raise table.error(own[0], "is of a material of its own, but material names a file's")
+    red, green, blue = table.vector("color", 3, (0.7, 0.7, 0.7), (0.0, 1.0))
+    return PlacedSphere(
+        label=table.label("")[:-1],
+        name=name,
+        center=tuple(table.vector("center", 3, (0.0, 0.0, 0.0), (-1e9, 1e9))),
+        radius=table.number("radius", None, (0.0, 1e9), above=True),
+        file=file,
+        material=table.text("material")
+        if file is not None
+        else Material(
+            name,
+            base_color=(red, green, blue, 1.0),
+            roughness=table.number("roughness", 0.5, (0.0, 1.0)),
+            metallic=table.number("metallic", 0.0, (0.0, 1.0)),
+            emissive=_read_color(table, "emissive") if "emissive" in table else (0.0, 0.0, 0.0),
+        ),
+        transforms=_read_copies(table),
+        mask=_read_mask(table, ray_bits),
+        lifetime=table.choice("lifetime", ("static", "rigid", "vegetation"), "static"),
     )
 
 

@@ -1,10 +1,10 @@
-"""One triangle mesh with one material, in object space.
+"""One mesh, of triangles or of spheres, with one material, in object space.
 
 Owns the arrays of a mesh and their rules; knows nothing of files or buffers. Positions are
 metres, uvs follow glTF (origin at the top-left texel), vertex colours are linear.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ U32 = NDArray[np.uint32]
 class Mesh:
     """A glTF primitive: `v` vertices, `m` triangles, one material.
 
+    With `radii`, a mesh of `m` spheres instead (`make_spheres`): `positions` are the centres, and
+    row i of `triangles` is i three times, so that what counts primitives counts them alike.
+
     `normals` rows are unit, or all zero where the file stores none: such a corner is shaded with
     the geometric normal. Every array is C-contiguous.
     """
@@ -30,12 +33,23 @@ class Mesh:
     colors: U8  # [v, 4]
     triangles: U32  # [m, 3]
     material: int
+    radii: F32 | None = None  # [m]
 
     def used_vertices(self) -> NDArray[np.bool_]:
         """[v] which vertices some triangle refers to (files carry stray ones)."""
         used = np.zeros(len(self.positions), bool)
         used[self.triangles] = True
         return used
+
+    def extent(self) -> F32:
+        """[k, 3] points whose box, wherever the mesh is placed, encloses it: the vertices that are
+        used, or the corners of the boxes around spheres (those that are any)."""
+        if self.radii is None:
+            return self.positions[self.used_vertices()]
+        corners = np.array(list(np.ndindex(2, 2, 2)), np.float32) * 2 - 1
+        there = np.isfinite(self.positions).all(axis=1) & np.isfinite(self.radii) & (self.radii > 0)
+        points = self.positions[there, None] + corners * self.radii[there, None, None]
+        return np.asarray(points.reshape(-1, 3))
 
 
 def make_mesh(
@@ -73,6 +87,18 @@ def make_mesh(
         triangles=np.ascontiguousarray(triangles, np.uint32).reshape(-1, 3),
         material=material,
     )
+
+
+def make_spheres(
+    name: str, centers: NDArray[np.floating], radii: NDArray[np.floating], material: int = 0
+) -> Mesh:
+    """A mesh of spheres, `centers` [m, 3] and `radii` [m] in metres of object space. Those that are
+    not finite or have no radius are left out of the build, which counts them. Textures lie on a
+    sphere by longitude about +Y (u, 0.5 at +X, 0.75 at +Z) and angle from +Y (v)."""
+    points = np.ascontiguousarray(centers, np.float32).reshape(-1, 3)
+    sizes = np.ascontiguousarray(radii, np.float32).reshape(len(points))
+    rows = np.repeat(np.arange(len(points), dtype=np.uint32)[:, None], 3, axis=1)
+    return replace(make_mesh(name, points, rows, material), radii=sizes)
 
 
 def unit_rows(vectors: NDArray[np.floating] | None, count: int) -> F32:

@@ -14,10 +14,10 @@ import numpy as np
 from engine.gpu.errors import UserError
 from engine.scene.animation import Animation
 from engine.scene.channel import Clock
-from engine.scene.describe import Description, PlacedObject
+from engine.scene.describe import Description, PlacedObject, PlacedSphere
 from engine.scene.material import Material, Texture
 from engine.scene.merge_animation import AnimationMerger, Posed, pose_at_zero
-from engine.scene.mesh import F64, Mesh, unit_rows
+from engine.scene.mesh import F64, Mesh, make_spheres, unit_rows
 from engine.scene.placed_view import Model, find_camera, placed_light
 from engine.scene.scene import Instance, Parts
 from engine.scene.table import nearest
@@ -29,9 +29,11 @@ def place(path: object, description: Description, models: Mapping[str, Model]) -
     placer = _Placer(path, models)
     for item in description.objects:
         placer.add(item)
+    for ball in description.spheres:
+        placer.add_sphere(ball)
     parts = placer.parts()
     if not any(len(parts.meshes[i.mesh].triangles) for i in parts.instances):
-        raise UserError(f"{path}: places no triangle")
+        raise UserError(f"{path}: places no triangle and no sphere")
     # what the scene file leaves to its models is the first placed copy's
     shown = [
         (models[i.file].parts, i.transforms[0]) for i in description.objects if len(i.transforms)
@@ -83,7 +85,7 @@ class _Placer:
                 for material in model.parts.materials
             ]
             self.notes += [f"{model.name}: {note}" for note in model.parts.notes]
-        self.materials, self.textures = tuple(materials), tuple(textures)
+        self.materials, self.textures = materials, tuple(textures)
 
     def parts(self) -> Parts:
         animation = self.merger.merged(self.instance_nodes)
@@ -93,7 +95,7 @@ class _Placer:
             )
         return Parts(
             meshes=tuple(self.meshes),
-            materials=self.materials,
+            materials=tuple(self.materials),
             textures=self.textures,
             instances=tuple(self.instances),
             notes=tuple(self.notes),
@@ -125,6 +127,26 @@ class _Placer:
             self._add_still(item, model, chosen)
         else:
             self._add_moving(item, model, chosen, posed)
+
+    def add_sphere(self, item: PlacedSphere) -> None:
+        """All copies of one sphere, which share its mesh."""
+        if isinstance(item.material, Material):
+            material = len(self.materials)
+            self.materials.append(item.material)
+        else:
+            model = self.models[item.file or ""]
+            names = [material.name for material in model.parts.materials]
+            if item.material not in names:
+                raise UserError(
+                    f"{self.path}: {item.label}.material is '{item.material}', which its file "
+                    f"lacks{nearest(item.material, names)}"
+                )
+            material = self._materials[model.name] + names.index(item.material)
+        centers, radii = np.array([item.center]), np.array([item.radius])
+        self.meshes.append(make_spheres(self._unique(item.name), centers, radii, material))
+        for copy, transform in enumerate(item.transforms):
+            name, mesh = _copy_name(item.name, copy), len(self.meshes) - 1
+            self._place(Instance(name, mesh, transform, item.mask, item.lifetime), 0)
 
     def _chosen(self, item: PlacedObject, parts: Parts) -> list[int]:
         """The instances of a file that an object shows."""

@@ -18,7 +18,7 @@ VERTEX = Struct(
     Field("normal", "u32"),  # octahedral, 2 x 16-bit snorm, x in the low half
     Field("uv", "f32", 2),
     Field("color", "u32"),  # rgba8 unorm, linear
-    Field("pad", "u32"),
+    Field("radius", "f32"),  # of a sphere about this vertex, else 0
 )
 OBJECT = Struct(
     "Object",

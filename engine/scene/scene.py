@@ -76,7 +76,7 @@ class Scene:
 
     @property
     def triangle_count(self) -> int:
-        """Triangles after instancing."""
+        """Triangles, and spheres, after instancing."""
         return sum(len(self.meshes[i.mesh].triangles) for i in self.instances)
 
     def bounds(self) -> F64:
@@ -131,7 +131,7 @@ def _reaches(
     halves: dict[int, F64] = {}
     for mesh_number in {instance.mesh for instance in instances}:
         mesh = meshes[mesh_number]
-        points = mesh.positions[mesh.used_vertices()].astype(np.float64)
+        points = mesh.extent().astype(np.float64)
         used[mesh_number] = points
         if len(points):
             low, high = points.min(axis=0), points.max(axis=0)

@@ -95,6 +95,8 @@ def _pack_meshes(scene: Scene) -> tuple[NDArray[Any], U32, list[int]]:
         vertices["normal"][here] = encode_normals(mesh.normals)
         vertices["uv"][here] = mesh.uvs
         vertices["color"][here] = mesh.colors.view("<u4")[:, 0]
+        if mesh.radii is not None:
+            vertices["radius"][here] = mesh.radii
         there = slice(triangle, triangle + len(mesh.triangles))
         np.add(mesh.triangles, np.uint32(vertex), out=indices[there])
         first_triangles.append(triangle)

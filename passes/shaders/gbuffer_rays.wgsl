@@ -17,5 +17,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let ray = Ray(frame.camera_origin.xyz, 0.0, camera_direction(pixel), INFINITE_T);
     let result = trace(ray, frame.zero);
     if (result.failed != 0u) { atomicOr(&primary_failed, result.failed); }
-    textureStore(ids_out, pixel, vec4u(result.hit.object, result.hit.primitive, 0u, 0u));
+    var primitive = result.hit.primitive;
+    if (leaves_sphere) { primitive |= 0x80000000u; } // SPHERE_LEFT of pixel_hit.wgsl
+    textureStore(ids_out, pixel, vec4u(result.hit.object, primitive, 0u, 0u));
 }

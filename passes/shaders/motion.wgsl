@@ -23,6 +23,19 @@ fn on_picture(rows: array<vec4f, 4>, p: vec4f) -> vec3f {
     return vec3f(x * f32(frame.width), y * f32(frame.height), w);
 }
 
+// From a sphere's centre to a point of it, `local` in its own space, in the world now and before.
+fn offset_now(object: u32, local: vec3f) -> vec3f {
+    let row = object * OBJECT_VEC4S;
+    return turn(array<vec4f, 3>(tables_f(row), tables_f(row + 1u), tables_f(row + 2u)), local);
+}
+
+fn offset_before(object: u32, local: vec3f) -> vec3f {
+    if (previous_view.still != 0u) { return offset_now(object, local); }
+    let row = object * OBJECT_VEC4S;
+    return turn(array<vec4f, 3>(previous_objects[row], previous_objects[row + 1u],
+        previous_objects[row + 2u]), local);
+}
+
 fn previous_position(object: u32, vertex: u32) -> vec3f {
     if (previous_view.still != 0u) { return world_position(object, vertex); }
     let at = vertex * VERTEX_WORDS;
@@ -51,6 +64,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let vertex = geometry[corner + k];
             now += vec4f(weights[k] * world_position(seen.x, vertex), 0.0);
             before += vec4f(weights[k] * previous_position(seen.x, vertex), 0.0);
+        }
+        let radius = vertex_radius(geometry[corner]);
+        if (HAS_SPHERES && radius > 0.0) {
+            let local = radius * decode_place(bitcast<f32>(seen.z), bitcast<f32>(seen.w));
+            now += vec4f(offset_now(seen.x, local), 0.0);
+            before += vec4f(offset_before(seen.x, local), 0.0);
         }
     }
     let here = on_picture(frame.view_projection, now);

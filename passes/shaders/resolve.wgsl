@@ -27,11 +27,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let direction = camera_direction(pixel);
     let view = normalize(-direction);
     let uv = pixel_hit(seen.x, seen.y, direction);
-    let point = face_viewer(surface_point(seen.x, seen.y, uv.x, uv.y), view);
+    let primitive = pixel_primitive(seen.y);
+    let point = face_viewer(surface_point(seen.x, primitive, uv.x, uv.y), view);
     let away_from_camera = point.position - frame.camera_origin.xyz;
     let cosine = abs(dot(point.geometric_normal, view));
     let material = material_at(point, frame.pixel_spread * length(away_from_camera), cosine);
-    textureStore(visibility_out, pixel, vec4u(seen.x, seen.y, bitcast<vec2u>(uv)));
+    textureStore(visibility_out, pixel, vec4u(seen.x, primitive, bitcast<vec2u>(uv)));
     textureStore(surface_out, pixel, pack_surface(GBufferSurface(point.shading_normal,
         point.geometric_normal, material.base_color, point.material, material.roughness, material.metalness)));
     textureStore(depth_out, pixel, vec4f(dot(away_from_camera, frame.camera_forward.xyz)));

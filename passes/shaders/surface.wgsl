@@ -3,6 +3,7 @@
 // for `material_at`, `texels`.
 #import engine.scene.records
 #import "passes/shaders/octahedral.wgsl"
+#import "bvh/shaders/sphere.wgsl"
 
 const OBJECT_VEC4S: u32 = 7u;
 const MATERIAL_VEC4S: u32 = 4u;
@@ -12,6 +13,7 @@ const VERTEX_WORDS: u32 = 8u;
 // n roundings of float32 change a result by at most this part of it (Higham; gamma_n).
 const GAMMA_5: f32 = 2.9802331e-7;
 const GAMMA_8: f32 = 4.7683739e-7;
+const TAU: f32 = 6.2831855;
 
 struct SurfacePoint {
     position: vec3f,
@@ -42,6 +44,11 @@ fn vertex_word(vertex: u32, word: u32) -> u32 {
 
 fn vertex_position(vertex: u32) -> vec3f {
     return bitcast<vec3f>(vec3u(vertex_word(vertex, 0u), vertex_word(vertex, 1u), vertex_word(vertex, 2u)));
+}
+
+// Of a sphere about this vertex; 0: it is a corner of triangles.
+fn vertex_radius(vertex: u32) -> f32 {
+    return bitcast<f32>(vertex_word(vertex, 7u));
 }
 
 fn vertex_uv(vertex: u32) -> vec2f {
@@ -80,6 +87,38 @@ fn world_position(object: u32, vertex: u32) -> vec3f {
         array<vec4f, 3>(tables_f(at), tables_f(at + 1u), tables_f(at + 2u)), vertex_position(vertex));
 }
 
+// The point of a sphere about `vertex` at the place (u, v).
+fn sphere_point(
+    to_world: array<vec4f, 3>, to_object: array<vec4f, 3>, vertex: u32, u_in: f32, v_in: f32, material: u32,
+) -> SurfacePoint {
+    let u = clamp(u_in, 0.0, 1.0);
+    let v = clamp(v_in, 0.0, 1.0);
+    let center = vertex_position(vertex);
+    let radius = vertex_radius(vertex);
+    let n = decode_place(u, v);
+    var point: SurfacePoint;
+    point.position = transform_point(to_world, center + radius * n);
+    // The ray's test places the surface to within 4 roundings of its diameter.
+    point.error = error_bound(to_world, to_object, abs(center) + radius, abs(point.position), 2.0 * radius);
+    point.geometric_normal = unit_vector(
+        to_object[0].xyz * n.x + to_object[1].xyz * n.y + to_object[2].xyz * n.z);
+    point.shading_normal = point.geometric_normal;
+    point.uv = vec2f(u, v);
+    // World area for an area of the texture: of the steps along and across a circle of latitude.
+    let ring = max(sqrt(n.x * n.x + n.z * n.z), 0.05); // a pole is a point
+    let along = TAU * radius * vec3f(-n.z, 0.0, n.x) / max(sqrt(n.x * n.x + n.z * n.z), 1.0e-20) * ring;
+    let across = 0.5 * TAU * radius * vec3f(n.x * n.y / ring, -ring, n.z * n.y / ring);
+    let area = length(cross(turn(to_world, along), turn(to_world, across)));
+    point.uv_density = sqrt(1.0 / max(area, 1.0e-20));
+    point.color = unpack4x8unorm(vertex_word(vertex, 6u));
+    point.material = material;
+    return point;
+}
+
+fn turn(rows: array<vec4f, 3>, v: vec3f) -> vec3f {
+    return vec3f(dot(rows[0].xyz, v), dot(rows[1].xyz, v), dot(rows[2].xyz, v));
+}
+
 // `u` and `v` weigh vertices 1 and 2 of triangle `primitive` of `object`; values a rounding
 // outside of the triangle are brought back, so that the point comes from the primitive.
 fn surface_point(object: u32, primitive: u32, u_in: f32, v_in: f32) -> SurfacePoint {
@@ -91,6 +130,9 @@ fn surface_point(object: u32, primitive: u32, u_in: f32, v_in: f32) -> SurfacePo
     let i0 = geometry[corner];
     let i1 = geometry[corner + 1u];
     let i2 = geometry[corner + 2u];
+    if (HAS_SPHERES && vertex_radius(i0) > 0.0) {
+        return sphere_point(to_world, to_object, i0, u_in, v_in, facts.z);
+    }
     let u = clamp(u_in, 0.0, 1.0);
     let v = clamp(v_in, 0.0, 1.0 - u);
     let w = 1.0 - u - v;

@@ -9,6 +9,7 @@ from bvh.rays import RayFlags, make_rays
 from passes.frame_options import FULL_MASK
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import tile_pixels
+from passes.twins.pixel_hit import SPHERE_LEFT
 from passes.twins.rays.reflection import INFINITE_T
 from passes.twins.traverse_queue import FAILED_STACK, alpha_test
 from passes.twins.wgsl_functions import U32
@@ -34,4 +35,5 @@ def gbuffer_rays(
     result = trace(bvh.reshape(-1), rays, mask=mask, flags=flags, accept=accept)
     if result.overflows.any():
         primary_failed[0] |= FAILED_STACK
-    ids_out[pixels.y, pixels.x] = np.stack([result.object, result.primitive], -1)
+    primitive = np.where(result.leaves, result.primitive | SPHERE_LEFT, result.primitive)
+    ids_out[pixels.y, pixels.x] = np.stack([result.object, primitive], -1)

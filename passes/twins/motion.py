@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from bvh.ray_sphere import decode_place
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels
-from passes.twins.surface import OBJECT_VEC4S, VERTEX_WORDS, transform_point
+from passes.twins.surface import OBJECT_VEC4S, RADIUS_WORD, VERTEX_WORDS, transform_point
 from passes.twins.wgsl_functions import F32, U32, clamp, dot, to_float, vector
 
 
@@ -51,6 +52,11 @@ def motion(
             at = geometry[corner + k].astype(np.int64)[:, None] * VERTEX_WORDS + np.arange(3)
             place = transform_point(to_float(objects)[rows], to_float(vertices[at]))
             found += weight[:, None] * place
+        # From a sphere's centre to a point of it; of triangles the radius is 0.
+        vertex = geometry[corner].astype(np.int64)
+        radius = to_float(geometry[int(frame["vertex_base"]) + vertex * VERTEX_WORDS + RADIUS_WORD])
+        local = radius[:, None] * decode_place(to_float(seen[there, 2]), to_float(seen[there, 3]))
+        found += dot(to_float(objects)[rows][:, :, :3], local[:, None])
         points[there] = vector(found[:, 0], found[:, 1], found[:, 2], 1.0)
     here = on_picture(frame, frame["view_projection"], now)
     came = on_picture(frame, previous_view["view_projection"], before)

@@ -12,7 +12,7 @@ from passes.twins.gbuffer import (
     tile_pixels,
 )
 from passes.twins.material import material_at
-from passes.twins.pixel_hit import pixel_hit
+from passes.twins.pixel_hit import pixel_hit, pixel_primitive
 from passes.twins.surface import face_viewer, surface_point
 from passes.twins.wgsl_functions import F32, U32, dot, length, normalize, to_words
 
@@ -38,6 +38,7 @@ def resolve(
     direction = camera_direction(frame, pixels.x, pixels.y)
     view = normalize(-direction)
     u, v = pixel_hit(frame, tables, geometry, object, primitive, direction)
+    primitive = pixel_primitive(primitive)
     point = face_viewer(surface_point(frame, tables, geometry, object, primitive, u, v), view)
     away_from_camera = point.position - frame["camera_origin"][:3]
     cosine = np.abs(dot(point.geometric_normal, view))

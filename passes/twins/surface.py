@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bvh.ray_sphere import decode_place
 from engine.scene.records import NO_STORED_NORMAL, OBJECT, VERTEX
 from passes.twins.octahedral import decode_normal
 from passes.twins.wgsl_functions import (
@@ -25,6 +26,8 @@ OBJECT_VEC4S = OBJECT.size // 16
 VERTEX_WORDS = VERTEX.size // 4
 GAMMA_5 = np.float32(2.9802331e-7)
 GAMMA_8 = np.float32(4.7683739e-7)
+TAU = np.float32(6.2831855)
+RADIUS_WORD = VERTEX.offsets["radius"] // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def surface_point(
     t = [values[:, k, 4:6] for k in range(3)]
     e1, e2 = t[1] - t[0], t[2] - t[0]
     uv_area2 = np.abs(e1[:, 0] * e2[:, 1] - e2[:, 0] * e1[:, 1])
-    return SurfacePoint(
+    found = SurfacePoint(
         position=weigh(p),
         error=error_bound(to_world, to_object, local, world, extent),
         geometric_normal=geometric_normal,
@@ -113,6 +116,46 @@ def surface_point(
         color=weigh([unpack_4x8_unorm(words[:, k, 6]) for k in range(3)]),
         material=facts[:, 2],
         uv_density=np.sqrt(uv_area2 / np.maximum(area2, np.float32(1.0e-20))),
+    )
+    ball = np.flatnonzero(values[:, 0, RADIUS_WORD] > 0)
+    if not ball.size:
+        return found
+    point = sphere_point(to_world[ball], to_object[ball], values[ball, 0], u_in[ball], v_in[ball])
+    point = replace(point, color=unpack_4x8_unorm(words[ball, 0, 6]), material=facts[ball, 2])
+    columns = {}
+    for name in SurfacePoint.__slots__:
+        columns[name] = np.array(getattr(found, name))
+        columns[name][ball] = getattr(point, name)
+    return SurfacePoint(**columns)
+
+
+def sphere_point(to_world: F32, to_object: F32, vertex: F32, u_in: F32, v_in: F32) -> SurfacePoint:
+    """`vertex` [n, 8] are the records of the spheres' centres; without colour and material."""
+    u, v = clamp(u_in, 0.0, 1.0), clamp(v_in, 0.0, 1.0)
+    center, radius = vertex[:, :3], vertex[:, RADIUS_WORD, None]
+    n = decode_place(u, v)
+    position = transform_point(to_world, center + radius * n)
+    x, y, z = (to_object[:, k, :3] * n[:, k : k + 1] for k in range(3))
+    turned = x + y + z
+    normal = np.asarray(turned / np.maximum(length(turned), np.float32(1.0e-37))[:, None])
+    nx, ny, nz = n.T
+    size = np.sqrt(nx * nx + nz * nz)
+    ring = np.maximum(size, np.float32(0.05))
+    flat = np.stack([-nz, np.zeros_like(nx), nx], axis=1)
+    along = TAU * radius * flat / np.maximum(size, np.float32(1.0e-20))[:, None] * ring[:, None]
+    across = np.float32(0.5) * TAU * radius * np.stack([nx * ny / ring, -ring, nz * ny / ring], 1)
+    linear = to_world[:, :, :3]
+    area = length(cross(dot(linear, along[:, None]), dot(linear, across[:, None])))
+    local, world, extent = np.abs(center) + radius, np.abs(position), np.float32(2) * radius[:, 0]
+    return SurfacePoint(
+        position=position,
+        error=error_bound(to_world, to_object, local, world, extent),
+        geometric_normal=normal,
+        shading_normal=normal,
+        uv=np.stack([u, v], axis=1),
+        color=np.zeros((len(u), 4), np.float32),
+        material=np.zeros(len(u), np.uint32),
+        uv_density=np.sqrt(np.float32(1.0) / np.maximum(area, np.float32(1.0e-20))),
     )
 
 

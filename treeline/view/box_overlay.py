@@ -23,6 +23,7 @@ from bvh.layout import (
     NODE_BOX_FP32,
     NODE_INSTANCE,
     NODE_NAMES,
+    NODE_PROCEDURAL,
     NODE_TRIANGLE_3,
 )
 from engine.scene.camera import Camera
@@ -72,6 +73,7 @@ KIND_COLOURS = {
     "Box16": (0.00, 0.78, 0.55),
     "Block": (0.95, 0.60, 0.13),
     "Instance": (0.90, 0.50, 0.78),
+    "Sphere": (0.94, 0.89, 0.26),
 }
 LINE_ALPHA = 0.85
 SELECTED_COLOUR = (1.0, 1.0, 1.0, 1.0)
@@ -82,6 +84,7 @@ _KIND_OF_TYPE[: NODE_TRIANGLE_3 + 1] = _KINDS.index("Block")
 _KIND_OF_TYPE[NODE_BOX_FP16] = _KINDS.index(BOX_16)
 _KIND_OF_TYPE[NODE_BOX_FP32] = _KINDS.index(BOX_32)
 _KIND_OF_TYPE[NODE_INSTANCE] = _KINDS.index("Instance")
+_KIND_OF_TYPE[NODE_PROCEDURAL] = _KINDS.index("Sphere")
 assert len(_KIND_OF_TYPE) == len(NODE_NAMES)
 
 

@@ -22,7 +22,7 @@ from bvh.layout import (
     unpack_instance_flags,
 )
 from treeline.view.node_ref import WHOLE_TLAS, NodeRef
-from treeline.view.structure_tree import BOX_16, BOX_32, INSTANCE, StructureTree
+from treeline.view.structure_tree import BOX_16, BOX_32, INSTANCE, SPHERE, StructureTree
 
 Lines = list[tuple[str, str]]
 WORDS_A_LINE = 4
@@ -47,6 +47,8 @@ def node_fields(tree: StructureTree, ref: NodeRef) -> Lines:
         lines += _box_fields(tree, ref)
     elif row.kind == INSTANCE:
         lines += _instance_fields(tree, ref)
+    elif row.kind == SPHERE:
+        lines += _sphere_fields(tree, ref)
     else:
         lines += _triangle_fields(tree, ref)
     if ref.pointer == ROOT_POINTER:
@@ -108,6 +110,19 @@ def _triangle_fields(tree: StructureTree, ref: NodeRef) -> Lines:
     return lines
 
 
+def _sphere_fields(tree: StructureTree, ref: NodeRef) -> Lines:
+    sphere = tree.sphere(ref)
+    return [
+        ("geometry", str(int(sphere.geometry[0]))),
+        ("opaque", "yes" if sphere.opaque[0] else "no"),
+        ("primitive", str(int(sphere.primitive[0]))),
+        ("center", numbers(sphere.centers[0])),
+        ("radius", numbers(sphere.radii[0])),
+        ("own min", numbers(sphere.boxes[0, 0])),
+        ("own max", numbers(sphere.boxes[0, 1])),
+    ]
+
+
 def _instance_fields(tree: StructureTree, ref: NodeRef) -> Lines:
     words = tree.words(ref)
     custom, first = int(words[INSTANCE_CUSTOM_WORD]), int(words[INSTANCE_OBJECT_WORD])
@@ -137,6 +152,7 @@ def _header_fields(tree: StructureTree, ref: NodeRef) -> Lines:
     first = tree.base(ref.container) // 4
     descriptor = tree.bvh.words[first + _DESCRIPTOR : first + _DESCRIPTOR + 4].tolist()
     leaves = "instances" if ref.container == WHOLE_TLAS else "blocks"
+    leaves = "spheres" if header.sphere_count else leaves
     empty = bool((header.bounds[0] > header.bounds[1]).any())
     lines = [
         ("container bytes", f"{header.size_bytes} from {tree.base(ref.container)}"),

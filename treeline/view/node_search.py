@@ -6,6 +6,7 @@ import numpy as np
 
 from bvh.fan_blocks import unpack_fan_table
 from bvh.layout import (
+    NODE_PROCEDURAL,
     NODE_TRIANGLE_0,
     TRIANGLE_PRIMITIVE_0_WORD,
     UNIT_BYTES,
@@ -20,8 +21,8 @@ from treeline.view.structure_tree import StructureTree
 def find_triangle(
     tree: StructureTree, instance: int, geometry: int, primitive: int
 ) -> NodeRef | None:
-    """A triangle of the BLAS that the instance places, in the first block that holds it. None where
-    none does."""
+    """A triangle, or sphere, of the BLAS that the instance places, in the first block that holds
+    it. None where none does."""
     bvh = tree.bvh
     blas = bvh.instances[instance].blas
     words, header = bvh.blas_words(blas), tree.header(blas)
@@ -32,12 +33,18 @@ def find_triangle(
     likely = (tails == primitive).any(axis=1)
     if fan_ids is not None:
         likely |= (fan_ids == primitive).any(axis=1)
+    kind = NODE_PROCEDURAL if header.sphere_count else NODE_TRIANGLE_0
     for leaf in np.flatnonzero(likely).tolist():
         # Only the parent's pointer says how many triangles the block holds.
         offset = (header.leaf_unit + leaf) * UNIT_BYTES
-        parent = tree.parent(NodeRef(blas, pack_pointer(offset, NODE_TRIANGLE_0), instance))
+        parent = tree.parent(NodeRef(blas, pack_pointer(offset, kind), instance))
         for node in tree.children(parent) if parent else ():
             if unpack_pointer(node.pointer)[0] != offset:
+                continue
+            if header.sphere_count:
+                sphere = tree.sphere(node)
+                if (int(sphere.geometry[0]), int(sphere.primitive[0])) == (geometry, primitive):
+                    return node
                 continue
             held = tree.triangles(node)
             same = np.flatnonzero((held.primitive == primitive) & (held.geometry == geometry))

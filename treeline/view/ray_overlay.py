@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.header import unpack_header
+from bvh.ray_steps import Step
 from engine.view.lines import LineBatch, LineRenderer
 from passes.rays import RAY_TYPES
 from treeline.view.pick import Pick
 from treeline.view.pixel_rays import PRIMARY, PixelRay
 from treeline.view.ray_walk import RayWalk
+from treeline.view.structure_tree import SPHERE
 
 F32 = NDArray[np.float32]
 Colour = tuple[float, float, float]
@@ -94,17 +96,23 @@ def step_segments(walk: RayWalk, number: int) -> Segments:
             for slot, item in enumerate(slots):
                 if item.state == state:
                     add(box_edges(step.boxes[slot], matrix), state)
+    elif node is not None and tree.kind(node) == SPHERE:
+        add(box_edges(tree.box(node), tree.transform(node.instance)), _met(step))
     elif node is not None and step.kind == "triangle":
         corners = tree.triangles(node).positions[step.slot]
         world = _placed(corners, tree.transform(node.instance))
         edges = np.stack([world, np.roll(world, -1, axis=0)], axis=1)
-        add(edges, "hit" if step.hit[1] else "missed")
+        add(edges, _met(step))
     elif node is not None and step.kind == "instance":
         state = "pushed" if step.hit[0] else "culled"
         add(box_edges(tree.box(node), tree.transform(-1)), state)
     if not points:
         return Segments(np.zeros((0, 2, 3), np.float32), np.zeros((0, 4), np.float32))
     return Segments(np.concatenate(points).astype(np.float32), np.asarray(colours, np.float32))
+
+
+def _met(step: Step) -> str:
+    return "hit" if step.hit[1] else "missed"
 
 
 def box_edges(box: F32, matrix: F32) -> F32:

@@ -14,6 +14,7 @@ from bvh.layout import (
     INVALID_POINTER,
     NODE_BOX_FP16,
     NODE_NAMES,
+    NODE_PROCEDURAL,
 )
 from bvh.ray_box import flush_components, intersect_boxes, invert_components
 from bvh.ray_steps import Step
@@ -78,6 +79,9 @@ class RayWalk:
         if step.kind == "box":
             count = sum(step.hit)
             return f"{_box_name(step.node)} {name}: {count} of {_children(step)} entered"
+        if step.kind == "triangle" and step.node & 7 == NODE_PROCEDURAL:
+            way = ("enter", "leave")[step.slot]
+            return f"sphere {name}, {way}: {self._verdict(step)}"
         if step.kind == "triangle":
             return f"triangle {name}.{step.slot}: {self._verdict(step)}"
         if step.kind == "instance":
@@ -163,9 +167,14 @@ class RayWalk:
         if step.kind == "box":
             lines[0] += f", entries up to t = {distance(step.t)}"
         elif step.kind == "triangle":
-            rows = self.tree.triangles(node)
-            opaque = "opaque" if rows.opaque[step.slot] else "not opaque"
-            primitive, geometry = int(rows.primitive[step.slot]), int(rows.geometry[step.slot])
+            if step.node & 7 == NODE_PROCEDURAL:
+                sphere, at = self.tree.sphere(node), 0
+                held = (sphere.opaque, sphere.primitive, sphere.geometry)
+            else:
+                rows, at = self.tree.triangles(node), step.slot
+                held = (rows.opaque, rows.primitive, rows.geometry)
+            opaque = "opaque" if held[0][at] else "not opaque"
+            primitive, geometry = int(held[1][at]), int(held[2][at])
             lines.append(f"primitive {primitive} of geometry {geometry}, {opaque}")
         else:
             own = step.words[INSTANCE_CUSTOM_WORD] >> INSTANCE_MASK_SHIFT

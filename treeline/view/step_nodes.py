@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from bvh.layout import (
     INSTANCE_BLAS_BASE_WORD,
     INSTANCE_ID_WORD,
+    NODE_PROCEDURAL,
     UNIT_BYTES,
     UNIT_WORDS,
 )
@@ -43,10 +44,12 @@ def _inside(instance_words: Sequence[int] | U32, bvh: SceneBvh) -> Place:
 
 
 def step_node(step: Step, place: Place) -> NodeRef | None:
-    """The node, or the triangle of a block; None for the end and for leaving an instance."""
+    """The node, spheres among them, or the triangle of a block; None for the end and for leaving an
+    instance."""
     if step.kind in ("leave", "end"):
         return None
-    triangle = step.slot if step.kind == "triangle" else -1
+    in_block = step.kind == "triangle" and step.node & 7 != NODE_PROCEDURAL
+    triangle = step.slot if in_block else -1
     return NodeRef(place[0], step.node, place[1], triangle)
 
 

@@ -27,6 +27,7 @@ from bvh.layout import (
     NODE_BOX_FP32,
     NODE_BYTES,
     NODE_INSTANCE,
+    NODE_PROCEDURAL,
     NODE_TRIANGLE_2,
     NODE_TRIANGLE_3,
     ROOT_POINTER,
@@ -36,6 +37,7 @@ from bvh.layout import (
     unpack_pointer,
 )
 from bvh.scene_bvh import SceneBvh
+from bvh.spheres import SphereRows, decode_spheres
 from bvh.tree import half_area
 from engine.gpu.errors import UserError
 from treeline.view.node_ref import WHOLE_TLAS, NodeRef
@@ -45,6 +47,7 @@ U32 = NDArray[np.uint32]
 
 # Kinds as the Radeon Raytracing Analyzer names them; a block is the bytes of its triangles.
 BOX_32, BOX_16, BLOCK, TRIANGLE, INSTANCE = "Box32", "Box16", "Block", "Triangle", "Instance"
+SPHERE = "Sphere"
 TLAS_ROOT = NodeRef(WHOLE_TLAS, ROOT_POINTER)
 
 
@@ -99,6 +102,8 @@ class StructureTree:
             return "TLAS"
         if ref.pointer == ROOT_POINTER:
             return f"BLAS {ref.container} {self.bvh.blas_names[ref.container]}"
+        if kind == SPHERE:
+            return f"{kind} {int(self.sphere(ref).primitive[0])}"
         if kind == INSTANCE:
             number = self.instance_of(ref)
             return f"{kind} {number} {self.bvh.instances[number].name}".rstrip()
@@ -135,6 +140,8 @@ class StructureTree:
             return BLOCK if ref.triangle < 0 else TRIANGLE
         if kind == NODE_INSTANCE and ref.container == WHOLE_TLAS:
             return INSTANCE
+        if kind == NODE_PROCEDURAL and ref.container != WHOLE_TLAS:
+            return SPHERE
         raise UserError(f"node pointer 0x{ref.pointer:08x}: no node of type {kind} is here")
 
     def base(self, container: int) -> int:
@@ -169,11 +176,15 @@ class StructureTree:
         pointers, boxes = node_boxes(self.units, at, half)
         return pointers[0], boxes[0]
 
+    def sphere(self, ref: NodeRef) -> SphereRows:
+        """The one row of a sphere's node."""
+        return decode_spheres(self.words(ref)[None])
+
     def triangles(self, ref: NodeRef) -> TriangleRows:
-        """All triangles of the block that `ref` is, or is in."""
+        """All triangles of the block that `ref` is, or is in; none of a sphere."""
         kind = ref.pointer & 7
         ids = None
-        if kind >= NODE_TRIANGLE_2:
+        if NODE_TRIANGLE_2 <= kind <= NODE_TRIANGLE_3:
             base = np.array([self.base(ref.container) // 4])
             row = int(find_fan_rows(self.bvh.words, base, np.array([self.offset(ref) // 4]))[0])
             ids = self.bvh.words[row : row + FAN_ROW_WORDS][None] if row >= 0 else None
