@@ -12,10 +12,11 @@ SAMPLES = 20_000  # surface points that estimate EPO
 def structure_row(words: Any, stats: BuildStats, samples: int = SAMPLES) -> dict[str, Any]:
     """Of a container that `validate` accepts. `bytes_with_links` has the parent links beside it, a
     word a unit of 64 bytes. `samples` surface points estimate EPO; 0 leaves it and the siblings'
-    overlap out."""
+    overlap out. Bytes "per triangle" are per sphere where a BLAS is made of those."""
     with_links = stats.bytes + 4 * (len(words) // UNIT_WORDS)
     row = {
         "triangles": stats.triangles,
+        "spheres": stats.spheres,
         "dropped_degenerate": stats.dropped_degenerate,
         "dropped_nonfinite": stats.dropped_nonfinite,
         "blocks": stats.blocks,
@@ -27,7 +28,7 @@ def structure_row(words: Any, stats: BuildStats, samples: int = SAMPLES) -> dict
         "nodes_fp32": stats.nodes_fp32,
         "bytes": stats.bytes,
         "bytes_with_links": with_links,
-        "bytes_per_triangle": with_links / max(stats.triangles, 1),
+        "bytes_per_triangle": with_links / max(stats.triangles + stats.spheres, 1),
         "fill": stats.fill,
         "depth": stats.depth,
         "stack_bound": stats.stack_bound,

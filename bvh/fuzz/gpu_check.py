@@ -17,7 +17,7 @@ from bvh.fuzz.check import Tally, expected_t, judge, mutation_of, rays_for
 from bvh.fuzz.damage import WORDS, Mutation
 from bvh.fuzz.mutations import apply, undo
 from bvh.fuzz.subjects import Subject
-from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant, scene_has_fans
+from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant, scene_has_fans, scene_has_spheres
 from bvh.rays import MISS_ID
 from bvh.validate import validate
 from engine.gpu.device import Device
@@ -50,8 +50,8 @@ class GpuSubject:
         self.subject = subject
         self.buffer = device.upload("bvh", subject.words)
         # Untrusted: indices are checked by the kernel, loops are bounded by the driver's rules.
-        fans = scene_has_fans(subject.scene)
-        variant = Variant("fuzz", has_alpha=False, has_fans=fans)
+        fans, spheres = scene_has_fans(subject.scene), scene_has_spheres(subject.scene)
+        variant = Variant("fuzz", has_alpha=False, has_fans=fans, has_spheres=spheres)
         self.tracer = RayTracer(device, subject.words, variant, bvh_buffer=self.buffer)
 
     def trace(

@@ -121,7 +121,7 @@ def hollow(kit: Any) -> Any:
         ],
         [kit.grey(0.6), skin],
         textures=[texture],
-        eye=(1.5, 2.0, -4.0),
+        eye=(3.5, 2.0, -2.0),
         target=(0, 0.6, 0),
         light=kit.lamp((0.0, 4.0, -2.5), 0.2),
     )
@@ -134,7 +134,7 @@ def test_a_hole_shows_the_inside_and_lets_light_through(kit: Any, draw: Any) -> 
     rays = draw(prepared, 40, 40, gbuffer="rays")
     raster = draw(prepared, 40, 40, gbuffer="raster")
     queued = draw(prepared, 40, 40, gbuffer="rays", any_hit_mode="queue")
-    solid = draw(prepared, 40, 40, gbuffer="rays", force_opaque=True)
+    solid = draw(prepared, 40, 40, gbuffer="rays", any_hit="opaque")
     assert all(d.stats.valid for d in (rays, raster, queued, solid))
     assert rays.frame.result_hash() == queued.frame.result_hash()
     seen = rays.aov("object")
@@ -187,11 +187,13 @@ def test_prepared_spheres_keep_a_blas_of_their_own(kit: Any) -> None:
         stats = prepared.bvh.blas_stats[spheres.index(1)]
         assert (stats.dropped_degenerate, stats.dropped_nonfinite) == (2, 1)
         assert validate(prepared.bvh) == []
-    far = make_spheres("far", np.array([[1000.0, 0, 0]]), np.array([2e-14 * 2**20]))
-    place = np.eye(4)
-    place[:3, 3] = -1000, 0, 0
-    moved = prepare(kit.scene([far], instances=[Instance("far", 0, place)]))
-    assert np.abs(moved.scene.meshes[0].positions).max() == 0.0  # recentred
+    far = make_spheres("far", np.array([[1000.0, 0, 0]]), np.array([0.5]))
+    moved = prepare(kit.scene([far]))
+    assert not moved.scene.meshes[0].positions.any() and moved.scene.meshes[0].radii[0] == 0.5
+    tiny = make_spheres("tiny", np.zeros((1, 3)), np.array([2.0**-50]))
+    place = np.diag([2.0**50, 2.0**50, 2.0**50, 1.0])
+    scaled = prepare(kit.scene([tiny], instances=[Instance("tiny", 0, place)]))
+    assert scaled.scene.meshes[0].radii[0] == 0.5
     assert scene_bounds([bad], [Instance("x", 0, np.diag([1.0, 2.0, 3.0, 1.0]))])[1, 0] >= 1.0
 
 

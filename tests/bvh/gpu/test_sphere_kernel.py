@@ -7,11 +7,12 @@ from bvh import oracle
 from bvh.blas import BuildOptions
 from bvh.build import build_blas
 from bvh.build_spheres import build_sphere_blas
-from bvh.gpu.trace_rays import RayTracer, Variant, fit_variant
+from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant, fit_variant
 from bvh.ray_sphere import ROOT_ERROR, decode_place
 from bvh.rays import make_rays
-from bvh.scene_bvh import assemble
+from bvh.scene_bvh import SceneBvh, assemble
 from bvh.tlas import BvhInstance
+from bvh.validate import validate
 from engine.gpu.errors import UserError
 
 
@@ -50,7 +51,7 @@ def test_hits_are_the_oracles(rng, device, checked):
     rays = random_rays(rng, 3000)
     variant = fit_variant(Variant("spheres", mask=1), scene, has_alpha=False)
     assert variant.has_spheres
-    tracer = RayTracer(device, scene.words, variant, counted=checked, instance_count=4)
+    tracer = RayTracer(device, scene.words, variant, counted=checked)
     got = tracer.trace(rays)
     assert got.failures == ()
     expected = oracle.trace(scene.words, rays, mask=1, kernel_order=True)
@@ -103,3 +104,28 @@ def test_without_the_override_a_sphere_is_an_unknown_node(rng, device):
 def test_the_contract_traversal_refuses_spheres_by_name(rng):
     with pytest.raises(UserError, match="contract traversal cannot test spheres"):
         fit_variant(Variant("contract", traversal="contract"), mixed_scene(rng))
+
+
+def test_damaged_bytes_end_and_are_named_where_they_are_structure(rng, device):
+    """Any word of a container of spheres: no traversal fails otherwise than by its failed bits or a
+    UserError, and validate names what is neither an id nor a moved coordinate inside its box."""
+    scene = mixed_scene(rng)
+    rays = random_rays(rng, 16)
+    variant = fit_variant(Variant("damaged"), scene, has_alpha=False)
+    tracer = RayTracer(device, scene.words, variant)
+    first = int(scene.blas_bases[0]) // 4
+    end = first + len(scene.blas_words(0))
+    fields = {name: getattr(scene, name) for name in scene.__dataclass_fields__}
+    named = 0
+    for _ in range(24):
+        words = scene.words.copy()
+        words[int(rng.integers(first, end))] ^= np.uint32(1) << np.uint32(rng.integers(32))
+        named += bool(validate(SceneBvh(**{**fields, "words": words})))
+        tracer.bind(words)
+        got = tracer.trace(rays)
+        assert set(got.failures) <= set(FAILURES.values())
+        try:
+            oracle.trace(words, rays, workers=1, step_limit=4096)
+        except UserError:
+            pass
+    assert named > 8
