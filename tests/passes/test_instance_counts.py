@@ -89,13 +89,14 @@ def pixel_rays(camera: Any, size: tuple[int, int]) -> tuple[Any, Any]:
     return np.broadcast_to(camera.position, way.shape), way
 
 
-@pytest.mark.parametrize("gbuffer", ["raster", "rays"])
-@pytest.mark.parametrize("count", [0, 1, 100_000])
+# A CPU's rasteriser takes too long for 100,000 draws.
+@pytest.mark.parametrize(
+    ("count", "gbuffer"),
+    [(0, "raster"), (0, "rays"), (1, "raster"), (1, "rays"), (100_000, "rays")],
+)
 def test_each_pixel_shows_the_instance_that_it_should(
     prepared: Any, draw: Any, count: int, gbuffer: str
 ) -> None:
-    if count == 100_000 and gbuffer == "raster":
-        pytest.skip("100,000 draws take a CPU's rasteriser too long")
     scene = prepared(count)
     drawn = draw(scene, 40, 30, gbuffer=gbuffer)
     assert drawn.stats.valid and len(scene.bvh.instances) == count
