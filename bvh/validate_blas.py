@@ -27,7 +27,7 @@ U32 = NDArray[np.uint32]
 
 
 def check_blas(c: Container) -> F32:
-    """Puts what is wrong into `c.faults`. float32 [2, 3]: the box of what the BLAS holds."""
+    """Puts what is wrong into `c.faults`. float32 [2, 3]: the box that its header states."""
     if c.header.sphere_count:
         return _check_spheres(c)
     nodes = walk(c)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from imgui_bundle import imgui
 
 from bvh.build import BuildOptions
 from engine.scene.animation import Animation, Clip
@@ -29,6 +30,7 @@ from passes.rays import with_every_ray
 from treeline.scenes import load
 from treeline.view.app import KEPT, Viewer
 from treeline.view.session import ViewSession
+from treeline.view.view_state import ViewState
 
 SIZE = (24, 16)
 
@@ -178,6 +180,59 @@ def make_sliding_scene() -> Scene:
         animation=animation,
         camera_path=path,
     )
+
+
+class Shown:
+    """A panel that fills an offscreen window; `asked` commands do what the viewer would do."""
+
+    def __init__(self, device: Any, session: Any, panel: Any, size: tuple[int, int]) -> None:
+        self.session, self.panel, self.state = session, panel, ViewState()
+        self.size = size
+        self.window = Window(device, size, "test", offscreen=True)
+        self.frames()
+
+    def draw(self) -> None:
+        imgui.set_next_window_pos((0, 0))
+        imgui.set_next_window_size(self.size)
+        imgui.begin("test", None, imgui.WindowFlags_.no_decoration)
+        self.panel.draw(self.session, self.state)
+        imgui.end()
+        while self.state.asked:
+            {"pin": self.session.pin, "swap": self.session.swap}[self.state.asked.pop(0)]()
+
+    def frames(self, count: int = 3) -> None:
+        for _ in range(count):
+            assert self.window.draw_once(self.draw)
+
+    def pointer(self, kind: str, x: float, y: float, button: int = 0) -> None:
+        held = (1,) if button and kind != "pointer_up" else ()
+        self.window.send(kind, x=x, y=y, button=button, buttons=held)
+        self.frames(1)
+
+    def click(self, name: str, dx: float = 0.0) -> None:
+        """On a marked item, at its middle or near its left end, as a row may reach out of the
+        window; with `dx`, so much of its width beside the middle."""
+        left, _, right, _ = marks.rectangles[name]
+        x, y = marks.centre(name)
+        x = x + dx * (right - left) if dx else min(x, left + 30)
+        self.pointer("pointer_move", x, y)
+        self.pointer("pointer_down", x, y, 1)
+        self.pointer("pointer_up", x, y, 1)
+        self.frames(2)
+
+
+@pytest.fixture
+def open_panel(device: Any) -> Iterator[Callable[..., Shown]]:
+    """open_panel(session, panel, size) -> Shown"""
+    opened: list[Shown] = []
+
+    def opener(session: Any, panel: Any, size: tuple[int, int]) -> Shown:
+        opened.append(Shown(device, session, panel, size))
+        return opened[-1]
+
+    yield opener
+    for shown in opened:
+        shown.window.close()
 
 
 class Person:

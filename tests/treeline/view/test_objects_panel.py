@@ -3,55 +3,23 @@
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from imgui_bundle import imgui
 
 from bvh.build import BuildOptions
 from bvh.counters import OBJECT_COUNTERS
 from bvh.layout import ROOT_POINTER
-from engine.view import marks
-from engine.view.window import Window
 from passes.option_list import ViewSettings, find_option
 from passes.update_records import UpdateRecord
 from treeline.object_tables import PAGE_FIELDS
 from treeline.view.object_rows import UPDATE_COLUMNS, object_rows, update_rows
 from treeline.view.objects_panel import ObjectsPanel, node_of
-from treeline.view.view_state import NodeRef, ViewState
+from treeline.view.view_state import NodeRef
 
 SIZE = (900, 480)
 SETTINGS = ViewSettings(build=BuildOptions(builder="lbvh", reinsertion=0), group="object")
-
-
-class Shown:
-    """The panel in a window of its own."""
-
-    def __init__(self, device: Any, session: Any) -> None:
-        self.session, self.state, self.panel = session, ViewState(), ObjectsPanel()
-        self.window = Window(device, SIZE, "test", offscreen=True)
-        self.frames()
-
-    def draw(self) -> None:
-        imgui.set_next_window_pos((0, 0))
-        imgui.set_next_window_size(SIZE)
-        imgui.begin("test", None, imgui.WindowFlags_.no_decoration)
-        self.panel.draw(self.session, self.state)
-        imgui.end()
-
-    def frames(self, count: int = 3) -> None:
-        for _ in range(count):
-            assert self.window.draw_once(self.draw)
-
-    def click(self, name: str) -> None:
-        x, y = marks.centre(name)
-        x = min(x, marks.rectangles[name][0] + 30)  # a row may reach out of the window
-        for kind, held in (("move", ()), ("down", (1,)), ("up", ())):
-            button = 0 if kind == "move" else 1
-            self.window.send(f"pointer_{kind}", x=x, y=y, button=button, buttons=held)
-            self.frames(1)
-        self.frames(2)
 
 
 @pytest.fixture
@@ -62,10 +30,8 @@ def session(open_session: Callable[..., Any], until: Callable[..., int]) -> Any:
 
 
 @pytest.fixture
-def shown(device: Any, session: Any) -> Iterator[Shown]:
-    opened = Shown(device, session)
-    yield opened
-    opened.window.close()
+def shown(open_panel: Callable[..., Any], session: Any) -> Any:
+    return open_panel(session, ObjectsPanel(), SIZE)
 
 
 def test_rows_hold_every_counter_and_add_up(session: Any) -> None:
@@ -82,7 +48,7 @@ def test_rows_hold_every_counter_and_add_up(session: Any) -> None:
     assert set(PAGE_FIELDS) == set(OBJECT_COUNTERS)
 
 
-def test_types_sort_and_select(shown: Shown, session: Any) -> None:
+def test_types_sort_and_select(shown: Any, session: Any) -> None:
     panel = shown.panel
     assert len(panel.objects) == len(session.counted.objects)
     shown.click("objects.type.shadow")
@@ -116,7 +82,7 @@ def test_several_instances_are_selected_by_what_they_share(hall: Any) -> None:
     assert node_of(tree, "(TLAS)") is None
 
 
-def test_without_counters_it_says_so(shown: Shown, session: Any) -> None:
+def test_without_counters_it_says_so(shown: Any, session: Any) -> None:
     session.change(find_option("count").set(session.settings, False))
     session.drawing.look(session.drawing.inputs, False)
     shown.frames()

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 from imgui_bundle import imgui
 
 from engine.view import marks
-from engine.view.window import Window
 from passes.option_list import OPTIONS, ViewSettings, find_option
 from passes.outputs import frame_outputs
 from passes.palettes import PALETTES
@@ -20,47 +19,10 @@ from treeline.view.pass_history import PassHistory, pass_rows
 from treeline.view.passes_panel import FEW, PassesPanel, frame_spans, timing_text
 from treeline.view.ray_rows import PER, build_rows, ray_columns, ray_rows
 from treeline.view.rays_panel import RaysPanel
-from treeline.view.view_state import Seen, ViewState
+from treeline.view.view_state import Seen
 
 SIZE = (460, 900)
 Until = Callable[..., int]
-
-
-class Shown:
-    """A panel that fills an offscreen window; `asked` commands do what the viewer would do."""
-
-    def __init__(self, device: Any, session: Any, panel: Any) -> None:
-        self.session, self.panel, self.state = session, panel, ViewState()
-        self.window = Window(device, SIZE, "test", offscreen=True)
-        self.frames()
-
-    def draw(self) -> None:
-        imgui.set_next_window_pos((0, 0))
-        imgui.set_next_window_size(SIZE)
-        imgui.begin("test", None, imgui.WindowFlags_.no_decoration)
-        self.panel.draw(self.session, self.state)
-        imgui.end()
-        while self.state.asked:
-            {"pin": self.session.pin, "swap": self.session.swap}[self.state.asked.pop(0)]()
-
-    def frames(self, count: int = 3) -> None:
-        for _ in range(count):
-            assert self.window.draw_once(self.draw)
-
-    def pointer(self, kind: str, x: float, y: float, button: int = 0) -> None:
-        held = (1,) if button and kind != "pointer_up" else ()
-        self.window.send(kind, x=x, y=y, button=button, buttons=held)
-        self.frames(1)
-
-    def click(self, name: str, dx: float = 0.0) -> None:
-        """In the middle of a marked item, or `dx` of its width beside it."""
-        left, _, right, _ = marks.rectangles[name]
-        x, y = marks.centre(name)
-        x += dx * (right - left)
-        self.pointer("pointer_move", x, y)
-        self.pointer("pointer_down", x, y, 1)
-        self.pointer("pointer_up", x, y, 1)
-        self.frames(2)
 
 
 @pytest.fixture
@@ -71,16 +33,8 @@ def session(open_session: Callable[..., Any], until: Until) -> Any:
 
 
 @pytest.fixture
-def show(device: Any, session: Any) -> Iterator[Callable[[Any], Shown]]:
-    opened: list[Shown] = []
-
-    def opener(panel: Any) -> Shown:
-        opened.append(Shown(device, session, panel))
-        return opened[-1]
-
-    yield opener
-    for shown in opened:
-        shown.window.close()
+def show(open_panel: Callable[..., Any], session: Any) -> Callable[[Any], Any]:
+    return lambda panel: open_panel(session, panel, SIZE)
 
 
 def test_every_option_has_a_control_that_changes_it_and_nothing_else(

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from bvh.tree import EMPTY, half_area
 from engine.gpu.errors import UserError
 from engine.view import marks
 from engine.view.lines import LineRenderer
-from engine.view.window import Window
 from passes.hidden import hidden_objects
 from passes.option_list import ViewSettings
 from passes.rays import RAY_TYPES
@@ -39,42 +38,6 @@ SIZE = (420, 560)
 SETTINGS = ViewSettings(build=BuildOptions(builder="lbvh", reinsertion=0), group="object")
 
 
-class Shown:
-    """A panel that fills an offscreen window."""
-
-    def __init__(self, device: Any, session: Any, kind: Any) -> None:
-        self.session, self.state = session, ViewState()
-        self.structure = StructureView()
-        self.panel = kind(self.structure)
-        self.window = Window(device, SIZE, "test", offscreen=True)
-        self.frames()
-
-    def draw(self) -> None:
-        imgui.set_next_window_pos((0, 0))
-        imgui.set_next_window_size(SIZE)
-        imgui.begin("test", None, imgui.WindowFlags_.no_decoration)
-        self.panel.draw(self.session, self.state)
-        imgui.end()
-
-    def frames(self, count: int = 3) -> None:
-        for _ in range(count):
-            assert self.window.draw_once(self.draw)
-
-    def click(self, name: str) -> None:
-        x, y = marks.centre(name)
-        x = min(x, marks.rectangles[name][0] + 30)  # a row may reach out of the window
-        for kind, held in (("move", ()), ("down", (1,)), ("up", ())):
-            button = 0 if kind == "move" else 1
-            self.window.send(f"pointer_{kind}", x=x, y=y, button=button, buttons=held)
-            self.frames(1)
-        self.frames(2)
-
-    @property
-    def tree(self) -> StructureTree:
-        assert self.structure.tree is not None
-        return self.structure.tree
-
-
 @pytest.fixture
 def session(open_session: Callable[..., Any], until: Callable[..., int]) -> Any:
     opened = open_session(settings=SETTINGS)
@@ -83,16 +46,15 @@ def session(open_session: Callable[..., Any], until: Callable[..., int]) -> Any:
 
 
 @pytest.fixture
-def show(device: Any, session: Any) -> Iterator[Callable[[Any], Shown]]:
-    opened: list[Shown] = []
+def show(open_panel: Callable[..., Any], session: Any) -> Callable[[Any], Any]:
+    """Of a kind of panel."""
+    return lambda kind: open_panel(session, kind(StructureView()), SIZE)
 
-    def opener(kind: Any) -> Shown:
-        opened.append(Shown(device, session, kind))
-        return opened[-1]
 
-    yield opener
-    for shown in opened:
-        shown.window.close()
+def tree_of(shown: Any) -> StructureTree:
+    tree = shown.panel.structure.tree
+    assert tree is not None
+    return tree
 
 
 def deep_node(tree: StructureTree, instance: int) -> NodeRef:
@@ -107,12 +69,12 @@ def deep_node(tree: StructureTree, instance: int) -> NodeRef:
 def test_a_selection_from_elsewhere_opens_the_tree(show: Any) -> None:
     shown = show(StructurePanel)
     lazy = shown.panel.tree
-    assert [shown.tree.label(key) for key in lazy.keys][0] == "TLAS"
-    wanted = deep_node(shown.tree, 1)
+    assert [tree_of(shown).label(key) for key in lazy.keys][0] == "TLAS"
+    wanted = deep_node(tree_of(shown), 1)
     shown.state.selected = wanted
     shown.frames()
     assert lazy.selected == wanted
-    assert set(shown.tree.path_to(wanted)) <= set(lazy.keys)
+    assert set(tree_of(shown).path_to(wanted)) <= set(lazy.keys)
     shown.state.selected = TLAS_ROOT
     shown.frames()
     assert lazy.selected == TLAS_ROOT
@@ -122,16 +84,16 @@ def test_clicks_select_and_links_lead_on(show: Any) -> None:
     shown = show(StructurePanel)
     shown.click("structure.row.0")
     assert shown.state.selected == TLAS_ROOT
-    first = shown.tree.children(TLAS_ROOT)[0]
+    first = tree_of(shown).children(TLAS_ROOT)[0]
     shown.click("structure.field.slot 0")
     assert shown.state.selected == first and shown.panel.tree.selected == first
     shown.click("structure.field.BLAS")
-    root = shown.tree.children(first)[0]
+    root = tree_of(shown).children(first)[0]
     assert shown.state.selected == root
     shown.click("structure.field.parent")
     assert shown.state.selected == first
     shown.click("structure.copy")
-    assert imgui.get_clipboard_text() == node_text(shown.tree, first)
+    assert imgui.get_clipboard_text() == node_text(tree_of(shown), first)
 
 
 def test_boxes_are_chosen_in_the_panel(show: Any) -> None:
@@ -150,7 +112,7 @@ def test_boxes_are_chosen_in_the_panel(show: Any) -> None:
     ):
         shown.window.send(f"pointer_{kind}", x=at, y=y, button=button, buttons=held)
         shown.frames(1)
-    assert (boxes.low, boxes.high) == (0, shown.tree.header(-1).depth)
+    assert (boxes.low, boxes.high) == (0, tree_of(shown).header(-1).depth)
     assert left < x < right
     # Another container does not change what was chosen.
     boxes.high = 40
@@ -161,8 +123,8 @@ def test_boxes_are_chosen_in_the_panel(show: Any) -> None:
 
 def test_hide_and_show_in_the_panel(show: Any, session: Any, until: Any) -> None:
     shown = show(StructurePanel)
-    wanted = deep_node(shown.tree, 0)
-    gone = hidden_objects(shown.tree.bvh, [0])
+    wanted = deep_node(tree_of(shown), 0)
+    gone = hidden_objects(tree_of(shown).bvh, [0])
     assert np.isin(session.frame.aov("object"), gone).any()
     before = session.frame.result_hash()
     opened = list(shown.panel.tree.keys)
@@ -176,14 +138,14 @@ def test_hide_and_show_in_the_panel(show: Any, session: Any, until: Any) -> None
     shown.frames()
     # The tree stays as it was open, and says that the mask is zero.
     assert shown.panel.tree.keys == opened and shown.state.selected == wanted
-    node = shown.tree.instance_node(0)
-    assert node is not None and shown.tree.words(node)[2] >> 24 == 0
+    node = tree_of(shown).instance_node(0)
+    assert node is not None and tree_of(shown).words(node)[2] >> 24 == 0
     shown.click("structure.show")
     until(session, lambda: session.ready)
     session.frame.run()
     assert shown.state.hidden == frozenset() and session.frame.result_hash() == before
     shown.frames()
-    assert shown.tree.words(node)[2] >> 24 == 0xFF
+    assert tree_of(shown).words(node)[2] >> 24 == 0xFF
 
 
 def test_actions(session: Any) -> None:
@@ -210,14 +172,14 @@ def test_actions(session: Any) -> None:
 
 def test_another_structure_clears_the_selection(show: Any, session: Any, until: Any) -> None:
     shown = show(StructurePanel)
-    shown.state.selected = deep_node(shown.tree, 1)
+    shown.state.selected = deep_node(tree_of(shown), 1)
     shown.frames()
     session.change(ViewSettings(build=SETTINGS.build, group="all"))
     until(session, lambda: session.ready)
     shown.frames()
     assert shown.state.selected is None
     assert len(shown.panel.tree.keys) == 2  # folded up: the TLAS and one BLAS
-    assert len(shown.tree.bvh.instances) == 1
+    assert len(tree_of(shown).bvh.instances) == 1
 
 
 def test_a_selection_that_is_nowhere_is_dropped(show: Any) -> None:
@@ -241,7 +203,7 @@ def test_boxes_follow_another_structure(device: Any, session: Any) -> None:
 
 def test_tables(show: Any, session: Any) -> None:
     shown = show(InstancePanel)
-    bvh, counted = shown.tree.bvh, session.counted
+    bvh, counted = tree_of(shown).bvh, session.counted
     rows = list(csv.DictReader(io.StringIO(shown.panel.instances.csv())))
     assert [row["name"] for row in rows] == [item.name for item in bvh.instances]
     assert [row["mask"] for row in rows] == ["255"] * 3
@@ -270,7 +232,7 @@ def test_tables(show: Any, session: Any) -> None:
     share = sum(float(row["shadow share [%]"]) for row in blases)
     assert share == pytest.approx(100 * (1 - tlas / total))
     shown.click("instances.row.1")
-    assert shown.state.selected == shown.tree.instance_node(1)
+    assert shown.state.selected == tree_of(shown).instance_node(1)
     shown.click("BLASes.row.2")
     assert shown.state.selected == NodeRef(2, 0x15)
 
