@@ -63,6 +63,7 @@ class Recorder:
     passes: F64  # [frames, passes] ms
     wall: F64  # [frames] host, ms
     thread: F64  # [frames] host, ms of this thread's CPU time
+    encode: F64  # [frames] host, ms of it to encode and submit
     resident: F64  # [samples] MiB
     objects: NDArray[np.int64]  # [samples, kinds]
     invalid: int = 0
@@ -75,6 +76,7 @@ class Recorder:
             np.full((frames, passes), np.nan),
             np.zeros(frames),
             np.zeros(frames),
+            np.full(frames, np.nan),
             np.zeros(samples),
             np.zeros((samples, len(device_objects())), np.int64),
         )
@@ -82,6 +84,7 @@ class Recorder:
     def note(self, number: int, stats: FrameStats) -> None:
         self.total[number] = stats.frame_total_ms
         self.passes[number] = list(stats.passes.values())
+        self.encode[number] = stats.cpu_ms
         self.invalid += not stats.valid
 
     def sample(self, number: int) -> None:
@@ -170,6 +173,7 @@ def summary(recorder: Recorder, names: Sequence[str], phases: int) -> dict[str, 
         "invalid_frames": recorder.invalid,
         "host_wall_ms": percentiles(recorder.wall[WARM_UP:]),
         "host_thread_ms": percentiles(recorder.thread[WARM_UP:]),
+        "host_encode_ms": percentiles(recorder.encode[WARM_UP:]),
         "frame_ms": percentiles(total),
         "gbuffer_ms": percentiles(drawn),
         "without_gbuffer_ms": percentiles(total - drawn),

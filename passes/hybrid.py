@@ -184,12 +184,12 @@ class HybridFrame:
 
     def render(self, samples: int = 1, first_index: int = 0) -> FrameStats:
         """`samples` frames into one picture; the last frame's statistics (invalid if any was).
-        Where a queue overflowed the picture begins again with the larger ones, once."""
-        for _ in range(2):
+        Where queues or stacks overflowed the picture begins again with larger ones."""
+        for _ in STACK_SIZES:
             all_stats = [
                 self.run(first_index + sample, sample + 1) for sample in range(max(1, samples))
             ]
-            if not any(stats.dropped for stats in all_stats):
+            if not any(stats.dropped or stats.stack_overflow for stats in all_stats):
                 break
         return replace(all_stats[-1], valid=all(stats.valid for stats in all_stats))
 
