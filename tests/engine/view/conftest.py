@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine.view import marks, theme
+from engine.view.marks import mark
 from engine.view.window import Window
 
 
@@ -107,3 +108,28 @@ def drive(open_window: Callable[..., Window]) -> Callable[..., Driver]:
         return Driver(open_window(size, **more), draw)
 
     return make
+
+
+class Demo:
+    """A button, a slider and a text field, with what became of them."""
+
+    clicks = 0
+    value = 0.25
+    text = ""
+
+    def __call__(self) -> None:
+        from imgui_bundle import imgui
+
+        if imgui.button("press"):
+            self.clicks += 1
+        mark("press")
+        _, self.value = imgui.slider_float("value", self.value, 0.0, 1.0)
+        mark("value")
+        _, self.text = imgui.input_text("text", self.text)
+        mark("text")
+
+
+@pytest.fixture
+def make_demo() -> Callable[[], Demo]:
+    """make_demo() -> Demo"""
+    return Demo
