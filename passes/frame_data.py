@@ -18,6 +18,7 @@ from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
 from passes.gpu_scene import GpuScene
+from passes.hit_records import upload_hit_records
 from passes.motion import PreviousPicture
 from passes.motion_records import MOTION_BYTES
 from passes.node_histogram import BINS
@@ -66,6 +67,10 @@ class FrameData:
             self.resources[name] = device.buffer(name, size * self.pixels)
         self.resources["primary_failed"] = device.buffer("primary_failed", 4)
         self.given = (*scene.buffers, "frame", "accumulated")
+        if options.hit_table == "fine":
+            self.textures["hit_records"] = upload_hit_records(device, scene.prepared)
+            self.resources["hit_records"] = self.textures["hit_records"].create_view()
+            self.given = (*self.given, "hit_records")
         self.previous: PreviousPicture | None = None
         if options.motion:
             self.previous = PreviousPicture(device, scene, self.width / self.height)

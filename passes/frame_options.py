@@ -9,6 +9,7 @@ from bvh.rays import RayFlags
 from engine.gpu.errors import UserError
 
 GBUFFERS = ("raster", "rays")
+HIT_TABLES = ("coarse", "fine")
 UPDATES = ("refit", "rebuild", "policy")
 # What becomes of a candidate on a triangle that is not opaque, by the ray flags that say so.
 ANY_HITS = {"test": RayFlags.NONE, "opaque": RayFlags.OPAQUE, "reject": RayFlags.REJECT}
@@ -42,6 +43,9 @@ class FrameOptions:
     `any_hit_rounds` rounds of traversal and a last one, inline again ("queue", see
     passes/candidates.py; contract traversal has no rounds). Both give the same hits.
 
+    `hit_table` says where a hit finds its material: by way of its object ("coarse"), or in a record
+    that the object has of its own ("fine", see passes/hit_table.py). Pictures are equal.
+
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
     time alone, not on the frames before it, and the trees of walking figures stay within a few
@@ -67,6 +71,7 @@ class FrameOptions:
     motion: bool = False
     any_hit_mode: str = "inline"
     any_hit_rounds: int = 2
+    hit_table: str = "coarse"
 
     def __post_init__(self) -> None:
         if self.any_hit not in ANY_HITS:
@@ -76,6 +81,9 @@ class FrameOptions:
             raise UserError(f"unknown any-hit mode '{self.any_hit_mode}', there are {there}")
         if not 1 <= self.any_hit_rounds <= MOST_ROUNDS:
             raise UserError(f"any-hit rounds are 1 to {MOST_ROUNDS}, not {self.any_hit_rounds}")
+        if self.hit_table not in HIT_TABLES:
+            there = ", ".join(HIT_TABLES)
+            raise UserError(f"unknown hit table '{self.hit_table}', there are {there}")
         if self.update not in UPDATES:
             raise UserError(f"unknown update '{self.update}', there are {', '.join(UPDATES)}")
         radius = self.occlusion_radius

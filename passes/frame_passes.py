@@ -46,8 +46,10 @@ def hybrid_passes(
             "shade/reflection",
             "shade",
             "reflection",
-            constants={"COUNT": options.count},
+            constants={"COUNT": options.count, "FINE_TABLE": options.hit_table == "fine"},
             push_queue=SHADOW.queue,
+            # Where nobody reads it some texture has to be bound all the same.
+            hit_records="hit_records" if options.hit_table == "fine" else "surface",
         ),
         make.arguments("shadow", SHADOW.queue),
         *traverse_passes(make, SHADOW),

@@ -22,6 +22,7 @@ from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.frames_in_flight import FramesInFlight
 from passes.gpu_scene import GpuScene
+from passes.hit_table import HitTable, read_hit_table
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
@@ -230,6 +231,11 @@ class HybridFrame:
     def updates(self, *, wait: bool = True) -> tuple[UpdateRecord, ...]:
         """What the frames so far did to each object that deforms (`passes.update_records`)."""
         return update_records(self.moving, wait=wait)
+
+    def hit_table(self) -> HitTable:
+        """What hits of the last frame were shaded by, in either grouping (`passes.hit_table`);
+        waits."""
+        return read_hit_table(self.data)
 
     def timeline(self) -> tuple[ClipSpan, ...]:
         """The clips that `FrameInputs.clip` may name; none where nothing moves."""

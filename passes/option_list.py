@@ -8,7 +8,15 @@ from bvh.build_defaults import COLLAPSES, LEAF_SIZES, NODE_FORMATS, OPACITIES, P
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from engine.gpu.errors import UserError
-from passes.frame_options import ANY_HIT_MODES, ANY_HITS, GBUFFERS, MOST_ROUNDS, PRIMARY, UPDATES
+from passes.frame_options import (
+    ANY_HIT_MODES,
+    ANY_HITS,
+    GBUFFERS,
+    HIT_TABLES,
+    MOST_ROUNDS,
+    PRIMARY,
+    UPDATES,
+)
 from passes.grouping import GROUPS
 from passes.option import (
     COST_TERMS,
@@ -188,6 +196,16 @@ OPTIONS: tuple[Option, ...] = (
         high=MOST_ROUNDS,
         step=1,
         help="Rounds of traversal before the one that tests inline.",
+    ),
+    of_frame(
+        "hit_table",
+        "hit table",
+        "choice",
+        "frame",
+        "hit shading",
+        choices=HIT_TABLES,
+        help="Where a hit finds its material: in one table, by way of its object, or in a record "
+        "that each object has of its own.",
     ),
     of_frame(
         "traversal",

@@ -32,6 +32,7 @@ class MeasuredFrame(Protocol):
     def aov(self, name: str) -> NDArray[Any]: ...
     def result_hash(self) -> str: ...
     def updates(self) -> tuple[Any, ...]: ...
+    def hit_table(self) -> Any: ...
 
 
 # (width, height, count) -> a frame
@@ -58,6 +59,7 @@ class SizeRun:
     image: NDArray[np.uint8]
     nodes: dict[str, NDArray[Any]]  # ray type -> nodes a pixel [h, w], counted
     updates: tuple[Any, ...] = ()  # passes.update_records.UpdateRecord of what deforms
+    hit_table: Any = None  # passes.hit_table.HitTable, counted
 
     def pass_ms(self, belongs: Callable[[str], bool]) -> NDArray[np.float64]:
         """[frames] the summed time of the passes whose name belongs."""
@@ -181,6 +183,7 @@ def measure_size(
         image=image,
         nodes={ray_type: frame.aov(f"nodes/{ray_type}") for ray_type in counted.rays},
         updates=frame.updates(),
+        hit_table=frame.hit_table(),
     )
 
 

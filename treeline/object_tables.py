@@ -91,3 +91,52 @@ def why(row: Row) -> str:
     if row["value"] is not None:
         text += f" {row['value']:.4g}"
     return text if row["limit"] is None else f"{text}, limit {row['limit']:.4g}"
+
+
+HIT_COLUMNS = (
+    "hits of",
+    "geometry",
+    "material",
+    "objects",
+    "coarse records",
+    "coarse bytes",
+    "fine records",
+    "fine bytes",
+    "hits",
+)
+
+
+def hit_lines(rows: Sequence[Row]) -> list[Line]:
+    """The classes of the hit table that have records, in the order of HIT_COLUMNS, with a sum for
+    each ray type of several."""
+    lines: list[Line] = []
+    classes = [row for row in rows if row["name"].count("/") == 3]
+    fields = ("objects", "coarse_records", "coarse_bytes", "fine_records", "fine_bytes", "hits")
+    for ray_type in dict.fromkeys(row["name"].split("/")[1] for row in classes):
+        mine = [row for row in classes if row["name"].split("/")[1] == ray_type]
+        lines += [
+            (*row["name"].split("/")[1:], *(row[field] for field in fields))
+            for row in mine
+            if row["fine_records"]
+        ]
+        if len(mine) > 1:
+            known = mine[0]["hits"] is not None
+            sums = [sum(row[field] for row in mine) for field in fields[:-1]]
+            hits = sum(row["hits"] for row in mine) if known else None
+            lines.append((ray_type, "all", "", *sums, hits))
+    return lines
+
+
+def touched_sentence(rows: Sequence[Row]) -> str:
+    """What neighbouring hits touch, one sentence a ray type; none where nothing was counted."""
+    said = []
+    for row in rows:
+        if "materials_per_workgroup" in row and row["materials_per_workgroup"] is not None:
+            parts = [
+                f"the hits of a {lanes} touch {row[f'classes_per_{lanes}']:.1f} classes and "
+                f"{row[f'materials_per_{lanes}']:.1f} materials (coarse) or "
+                f"{row[f'objects_per_{lanes}']:.1f} records of objects (fine)"
+                for lanes in ("subgroup", "workgroup")
+            ]
+            said.append(f"{row['name'].removeprefix('hit_table/')}: {'; '.join(parts)}.")
+    return " ".join(said)

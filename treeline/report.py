@@ -16,7 +16,7 @@ from typing import Any
 from treeline.cost_model import is_traversal_of, is_update, predict_frame
 from treeline.measure import Measurement, SizeRun, median, p95
 from treeline.report_context import Setting, make_context, plain
-from treeline.report_objects import object_rows, update_rows
+from treeline.report_objects import hit_table_rows, object_rows, update_rows
 from treeline.report_row import Row, add, is_plain, make_row, ratio, timed_row
 
 
@@ -27,6 +27,7 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
         *ray_rows(measurement),
         *object_rows(measurement),
         *update_rows(measurement),
+        *hit_table_rows(measurement),
         *build_rows(bvh),
         *host_rows(measurement),
         *([model_row(measurement)] if measurement.smaller else []),

@@ -30,6 +30,7 @@ class Setting:
     any_hit: str = "test"  # one of passes.frame_options.ANY_HITS
     occlusion: dict[str, Any] = field(default_factory=dict)  # its radius, if there is any
     any_hit_mode: str = "inline"  # one of passes.frame_options.ANY_HIT_MODES
+    hit_table: str = "coarse"  # one of passes.frame_options.HIT_TABLES
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -54,6 +55,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
                 "traversal": setting.traversal,
                 "any_hit": setting.any_hit,
                 "any_hit_mode": setting.any_hit_mode,
+                "hit_table": setting.hit_table,
                 "frames": len(timed.frames),
                 "warmup": timed.warmup,
                 "result_hash": timed.result_hash,

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.object_tables import PAGE_FIELDS, UPDATE_COLUMNS, object_lines, update_lines
+from treeline.object_tables import (
+    HIT_COLUMNS,
+    PAGE_FIELDS,
+    UPDATE_COLUMNS,
+    hit_lines,
+    object_lines,
+    touched_sentence,
+    update_lines,
+)
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
 from treeline.report_table import build_label, find, number, timing_label
 
@@ -59,7 +67,7 @@ frame.png beside this page is lossless.</figcaption></figure>
 {path_section(report)}<h2>Structures</h2><p class="soft">{escape(build_label(context))}</p>
 <div class="card">{build_rows_table(report)}</div>
 <h2>What each object costs</h2><div class="card">{object_table(report)}</div>
-{update_section(report)}
+{update_section(report)}{hit_section(report)}
 <h2>Cost model</h2><div class="card">{model_table(report)}</div>
 <h2>Host</h2><div class="card">{host_table(report)}</div>
 <h2>Context</h2><div class="card">{context_table(context)}</div>
@@ -225,6 +233,21 @@ def update_section(report: dict[str, Any]) -> str:
         f'<h2>Updates</h2><div class="card">{html_table(UPDATE_COLUMNS, rows)}'
         f'{decisions if said else ""}<p class="soft">Visits are nodes each time that a ray '
         "enters. Several objects in one pass have no time of their own.</p></div>"
+    )
+
+
+def hit_section(report: dict[str, Any]) -> str:
+    """Nothing where no hit was counted."""
+    found = find(report, "hit_table/")
+    if not found:
+        return ""
+    rows = [tuple(number(value) for value in line) for line in hit_lines(found)]
+    grouping = report["context"].get("hit_table", "coarse")
+    return (
+        f'<h2>Hit table</h2><div class="card">{html_table(HIT_COLUMNS, rows)}<p class="soft">This '
+        f"frame's is {escape(grouping)}. Coarse: a record a class, parameters once a material. "
+        "Fine: a record an object, parameters in it. Of what any-hit rays hit only alpha tests "
+        f"read, the same in both. {escape(touched_sentence(found))}</p></div>"
     )
 
 

@@ -1,4 +1,5 @@
-"""What each object cost: its part of every ray type's work, and how those that deform were updated.
+"""What each object cost: its part of every ray type's work, how those that deform were updated,
+and what hits on it were shaded by.
 
 Counts are by object, not by instance: all copies of a mesh share a row.
 """
@@ -11,6 +12,8 @@ from treeline.cost_model import is_traversal_of
 from treeline.measure import Measurement, median
 from treeline.report_row import Row, add, make_row, ratio
 
+# Of neighbouring rays of a queue, by how many there are of them.
+LANES = {32: "subgroup", 64: "workgroup"}
 DECISIONS_SHOWN = 16  # of an object, the latest
 
 
@@ -59,5 +62,38 @@ def update_rows(measurement: Measurement) -> list[Row]:
         add(row, "counted", visits_growth=ratio(record.visits, record.visits_built))
         row["decisions"] = decisions[-DECISIONS_SHOWN:]
         row["decisions_left_out"] = max(0, len(decisions) - DECISIONS_SHOWN)
+        rows.append(row)
+    return rows
+
+
+def hit_table_rows(measurement: Measurement) -> list[Row]:
+    """The hit table (passes/hit_table.py): a row for each ray type, geometry class and material
+    class, and one for each type whose hits are shaded, with how many different classes, materials
+    and objects a hit's neighbours touch: a coarse table's hits read a class's record and a
+    material's, a fine one's an object's."""
+    table = measurement.main.hit_table
+    if table is None:
+        return []
+    rows = []
+    for item in table.classes:
+        numbers = asdict(item)
+        names = [numbers.pop(key) for key in ("ray_type", "geometry", "material")]
+        row = make_row(f"hit_table/{'/'.join(names)}", 1, 0.0)
+        row["run"] = {}
+        add(row, "counted", hits=numbers.pop("hits"))
+        add(row, "build", **numbers)
+        rows.append(row)
+    for ray_type in dict.fromkeys(item.ray_type for item in table.touched):
+        row = make_row(f"hit_table/{ray_type}", 1, 0.0)
+        row["run"] = {}
+        for item in table.touched:
+            if item.ray_type == ray_type:
+                per = f"per_{LANES[item.lanes]}"
+                numbers = {
+                    f"classes_{per}": item.classes,
+                    f"materials_{per}": item.materials,
+                    f"objects_{per}": item.objects,
+                }
+                add(row, "counted", **numbers)
         rows.append(row)
     return rows

@@ -7,7 +7,15 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from treeline.object_tables import TERMINAL_FIELDS, UPDATE_COLUMNS, object_lines, update_lines
+from treeline.object_tables import (
+    HIT_COLUMNS,
+    TERMINAL_FIELDS,
+    UPDATE_COLUMNS,
+    hit_lines,
+    object_lines,
+    touched_sentence,
+    update_lines,
+)
 
 ROWS_SHOWN = 10  # of a long table; report.json has them all
 
@@ -146,6 +154,16 @@ def path_table(report: dict[str, Any]) -> Table:
     return make_table(title, ("pass", f"{unit}, p5", "median", "p95", "most"), rows)
 
 
+def hit_table(report: dict[str, Any]) -> Table:
+    """A line a class: its names share a column, so that it fits a narrow terminal."""
+    rows = [
+        (" ".join(line[:3]).rstrip(), *(number(value) for value in line[3:]))
+        for line in hit_lines(find(report, "hit_table/"))
+    ]
+    title = f"Hit table ({report['context'].get('hit_table', 'coarse')} in this frame)"
+    return make_table(title, ("class", *HIT_COLUMNS[3:]), rows)
+
+
 def shortened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The first ROWS_SHOWN rows and how many more there are."""
     if len(rows) <= ROWS_SHOWN + 1:
@@ -185,6 +203,9 @@ def report_tables(report: dict[str, Any]) -> Group:
     parts += [frame_table(report), ray_table(report), object_table(report)]
     if find(report, "update/"):
         parts.append(update_table(report))
+    hits = find(report, "hit_table/")
+    if hits:
+        parts += [hit_table(report), Text(touched_sentence(hits))]
     parts.append(build_table(report))
     if find(report, "path/total"):
         parts.append(path_table(report))

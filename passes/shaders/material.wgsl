@@ -18,9 +18,17 @@ fn mip_level(record: Texture, point: SurfacePoint, cone_width: f32, cosine: f32)
 
 fn material_at(point: SurfacePoint, cone_width: f32, cosine: f32) -> SurfaceMaterial {
     let at = frame.material_base + point.material * MATERIAL_VEC4S;
-    let base_color = tables_f(at);
-    let emissive_metallic = tables_f(at + 1u);
-    let third = tables[at + 2u]; // roughness, alpha cutoff, two texture indices
+    return material_of(tables[at], tables[at + 1u], tables[at + 2u], point, cone_width, cosine);
+}
+
+// From the first three vec4s of a material's record, wherever it lies.
+fn material_of(
+    first: vec4<u32>, second: vec4<u32>, third: vec4<u32>, point: SurfacePoint, cone_width: f32,
+    cosine: f32,
+) -> SurfaceMaterial {
+    let base_color = bitcast<vec4f>(first);
+    let emissive_metallic = bitcast<vec4f>(second);
+    // third: roughness, alpha cutoff, two texture indices
     var material: SurfaceMaterial;
     var color = base_color.xyz * point.color.xyz;
     material.metalness = emissive_metallic.w;

@@ -8,6 +8,7 @@
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/environment.wgsl"
 #import "passes/shaders/queue_push.wgsl"
+#import passes.hit_records
 #import passes.rays.reflection
 #import passes.rays.shadow
 
@@ -30,12 +31,22 @@ struct ShadowQueue {
 @group(0) @binding(6) var<storage, read> texels: array<u32>;
 @group(0) @binding(7) var<storage, read_write> reflected: array<vec4u>;
 @group(0) @binding(8) var<storage, read_write> push_queue: ShadowQueue;
+@group(0) @binding(9) var hit_records: texture_2d<u32>; // read by a fine hit table alone
 
 override COUNT: bool = false;
+override FINE_TABLE: bool = false; // every object has a record of its own (passes/hit_records.py)
 
 fn pack_radiance(c: vec3f) -> vec2u {
     let clamped = min(c, vec3f(6.0e4));
     return vec2u(pack2x16float(clamped.xy), pack2x16float(vec2f(clamped.z, 0.0)));
+}
+
+// A hit's material by the frame's grouping of hit records.
+fn hit_material(object: u32, point: SurfacePoint, cone_width: f32, cosine: f32) -> SurfaceMaterial {
+    if (!FINE_TABLE) { return material_at(point, cone_width, cosine); }
+    let at = vec2u(object % HIT_RECORDS_A_ROW * MATERIAL_VEC4S, object / HIT_RECORDS_A_ROW);
+    return material_of(textureLoad(hit_records, at, 0), textureLoad(hit_records, at + vec2u(1u, 0u), 0),
+        textureLoad(hit_records, at + vec2u(2u, 0u), 0), point, cone_width, cosine);
 }
 
 // Radiance of the light where a ray meets its front within t_max: a mirror sees the light itself,
@@ -81,7 +92,7 @@ fn main(
             let point = face_viewer(surface_point(hit.object, hit.primitive, hit.u, hit.v), view);
             let cone = unpack2x16float(record.cone);
             let width = cone.x + cone.y * hit.t;
-            let material = material_at(point, width, abs(dot(point.geometric_normal, view)));
+            let material = hit_material(hit.object, point, width, abs(dot(point.geometric_normal, view)));
             let n_v = max(dot(point.shading_normal, view), 1.0e-4);
             let f0 = reflectance_at_normal(material.base_color, material.metalness);
             let specular = specular_albedo(f0, material.roughness, n_v);

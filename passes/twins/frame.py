@@ -17,6 +17,7 @@ from passes.candidates import CANDIDATE, queue_names, round_count
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
+from passes.hit_records import pack_hit_records
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
@@ -121,7 +122,12 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         *traverse_passes(REFLECTION),
         CpuPass("rays/shadow", shadow, {"push_queue": SHADOW.queue}),
         CpuPass(
-            "shade/reflection", partial(shade, count=options.count), {"push_queue": SHADOW.queue}
+            "shade/reflection",
+            partial(shade, count=options.count, fine_table=options.hit_table == "fine"),
+            {
+                "push_queue": SHADOW.queue,
+                "hit_records": "hit_records" if options.hit_table == "fine" else "surface",
+            },
         ),
         arguments_pass(SHADOW.queue, SHADOW.name),
         *traverse_passes(SHADOW),
@@ -167,6 +173,8 @@ def make_resources(
         "picture": np.zeros(pixels, np.uint32),
         "primary_failed": np.zeros(1, np.uint32),
     }
+    if options.hit_table == "fine":
+        resources["hit_records"] = pack_hit_records(prepared)
     counters = counter_words(prepared.objects()[1])
     for ray in frame_rays(options):
         slots = pixels * ray.slots_per_pixel

@@ -41,13 +41,27 @@ def material_at(
     frame: Any, tables: U32, texels: U32, point: SurfacePoint, cone_width: F32, cosine: F32
 ) -> SurfaceMaterial:
     at = int(frame["material_base"]) + point.material.astype(np.int64) * MATERIAL_VEC4S
-    floats = to_float(tables)
-    third = tables[at + 2]
-    color = floats[at][:, :3] * point.color[:, :3]
-    metalness = floats[at + 1][:, 3].copy()
+    records = tables[at[:, None] + np.arange(3)]
+    return material_of(frame, tables, texels, records, point, cone_width, cosine)
+
+
+def material_of(
+    frame: Any,
+    tables: U32,
+    texels: U32,
+    records: U32,
+    point: SurfacePoint,
+    cone_width: F32,
+    cosine: F32,
+) -> SurfaceMaterial:
+    """From the first three vec4s of each material's record, [n, 3, 4]."""
+    floats = to_float(records)
+    third = records[:, 2]
+    color = floats[:, 0, :3] * point.color[:, :3]
+    metalness = floats[:, 1, 3].copy()
     roughness = to_float(third[:, 0]).copy()
-    textures = third[:, 2:].view(np.int32)
-    fetches = np.zeros(len(at), np.uint32)
+    textures = np.ascontiguousarray(third[:, 2:]).view(np.int32)
+    fetches = np.zeros(len(records), np.uint32)
 
     def sample(slot: int) -> tuple[Index, F32]:
         """The lanes whose texture `slot` exists and what they read there."""
@@ -62,4 +76,4 @@ def material_at(
     lanes, texel = sample(1)
     roughness[lanes] *= texel[:, 1]
     metalness[lanes] *= texel[:, 2]
-    return SurfaceMaterial(color, metalness, roughness, floats[at + 1][:, :3], fetches)
+    return SurfaceMaterial(color, metalness, roughness, floats[:, 1, :3], fetches)

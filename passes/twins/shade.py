@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from bvh.rays import MISS_ID
+from passes.hit_records import RECORD_TEXELS, RECORDS_A_ROW
 from passes.rays.shadow import SHADOW_RECORD
 from passes.twins.brdf import (
     MIRROR_ROUGHNESS,
@@ -17,7 +18,7 @@ from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
 from passes.twins.light import is_black, light_from, sample_light
-from passes.twins.material import material_at
+from passes.twins.material import material_at, material_of
 from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
 from passes.twins.surface import face_viewer, ray_origin, surface_point
@@ -67,8 +68,10 @@ def shade(
     texels: U32,
     reflected: U32,
     push_queue: RayQueue,
+    hit_records: U32,
     *,
     count: bool = False,
+    fine_table: bool = False,
 ) -> None:
     """Writes the rays' rows of `reflected` [pixels, 4], pushes onto `push_queue`; with `count`
     adds hits and texture fetches to the header of `reflection_queue`."""
@@ -98,7 +101,13 @@ def shade(
     cone = unpack_2x16_float(record["cone"])
     width = cone[:, 0] + cone[:, 1] * hit["t"]
     cosine = np.abs(dot(point.geometric_normal, view))
-    material = material_at(frame, tables, texels, point, width, cosine)
+    if fine_table:
+        row, place = np.divmod(hit["object"].astype(np.int64), RECORDS_A_ROW)
+        columns = RECORD_TEXELS * place[:, None] + np.arange(3)
+        found = hit_records[row[:, None], columns]
+        material = material_of(frame, tables, texels, found, point, width, cosine)
+    else:
+        material = material_at(frame, tables, texels, point, width, cosine)
     normal = point.shading_normal
     n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
     f0 = reflectance_at_normal(material.base_color, material.metalness)

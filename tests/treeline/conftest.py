@@ -203,6 +203,9 @@ class FakeFrame:
     def updates(self) -> tuple[Any, ...]:
         return ()
 
+    def hit_table(self) -> None:
+        return None
+
 
 class Silent:
     """Progress that nobody sees, with what began."""

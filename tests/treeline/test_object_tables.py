@@ -10,12 +10,21 @@ import pytest
 from rich.console import Console
 
 from bvh.counters import OBJECT_COUNTERS
+from passes.hit_table import HitClass, HitTable, Touched
 from passes.update_records import UpdateRecord, own_update_ms
-from treeline.object_tables import PAGE_FIELDS, TERMINAL_FIELDS, object_lines, update_lines, why
+from treeline.object_tables import (
+    PAGE_FIELDS,
+    TERMINAL_FIELDS,
+    hit_lines,
+    object_lines,
+    touched_sentence,
+    update_lines,
+    why,
+)
 from treeline.report_context import plain
 from treeline.report_csv import report_csv
 from treeline.report_html import report_html
-from treeline.report_objects import object_rows, update_rows
+from treeline.report_objects import hit_table_rows, object_rows, update_rows
 from treeline.report_row import Row
 from treeline.report_table import ROWS_SHOWN, report_tables
 
@@ -108,3 +117,39 @@ def test_a_scene_that_stands_still_has_no_updates(document: Document) -> None:
     report, measurement = document
     assert update_rows(measurement) == []
     assert "Updates" not in report_html(report, np.zeros((2, 2, 3), np.uint8), {})
+
+
+def a_table() -> HitTable:
+    mirror = HitClass("reflection", "static", "mirror", 3, 1, 1, 76, 3, 192, 40)
+    leaves = HitClass("reflection", "vegetation", "mask", 5, 2, 1, 148, 5, 320, 60)
+    shadows = HitClass("shadow", "vegetation", "mask", 5, 2, 5, 340, 5, 340)
+    nothing = HitClass("shadow", "static", "mirror", 3, 1, 0, 0, 0, 0)
+    touched = (Touched("reflection", 32, 1.5, 2.0, 4.0), Touched("reflection", 64, 2.5, 3.0, 6.0))
+    return HitTable("fine", (mirror, leaves, nothing, shadows), touched)
+
+
+def test_hits_have_rows_sums_and_a_sentence(document: Document) -> None:
+    report, measurement = document
+    assert hit_table_rows(measurement) == []
+    main = replace(measurement.main, hit_table=a_table())
+    rows = [plain(row) for row in hit_table_rows(replace(measurement, main=main))]
+    names = [row["name"] for row in rows]
+    assert names[0] == "hit_table/reflection/static/mirror" and "hit_table/reflection" in names
+    assert rows[0]["run"]["hits"] == "counted" and rows[0]["run"]["fine_bytes"] == "build"
+    lines = hit_lines(rows)
+    assert ("reflection", "all", "", 8, 2, 224, 8, 512, 100) in lines
+    assert lines[-2:] == [
+        ("shadow", "vegetation", "mask", 5, 5, 340, 5, 340, None),
+        ("shadow", "all", "", 8, 5, 340, 5, 340, None),
+    ]
+    said = touched_sentence(rows)
+    assert "workgroup touch 2.5 classes and 3.0 materials (coarse) or 6.0 records" in said
+    report["benchmarks"] += rows
+    report["context"]["hit_table"] = "fine"
+    console = Console(width=150, record=True, file=io.StringIO())
+    console.print(report_tables(report))
+    text = console.export_text()
+    assert "fine in this frame" in text and "vegetation mask" in text
+    page = report_html(report, measurement.main.image, measurement.main.nodes)
+    assert "Hit table" in page and "frame's is fine" in page
+    assert "hit_table/shadow/vegetation/mask,fine_bytes,340,bytes,build" in report_csv(report)

@@ -58,6 +58,10 @@ def report(
     occlusion: OcclusionOption = False,
     occlusion_radius: OcclusionRadiusOption = None,
     any_hit_mode: AnyHitOption = "inline",
+    hit_table: Annotated[
+        Literal["coarse", "fine"],
+        typer.Option(help="Where a hit finds its material: by its object, or in its own record."),
+    ] = "coarse",
     time: TimeOption = None,
     clip: ClipOption = None,
     camera_path: CameraPathOption = False,
@@ -121,6 +125,7 @@ def report(
                 any_hit=any_hit,
                 **occluded,
                 any_hit_mode=any_hit_mode,
+                hit_table=hit_table,
             )
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
@@ -157,6 +162,7 @@ def report(
             any_hit=any_hit,
             occlusion=used,
             any_hit_mode=any_hit_mode,
+            hit_table=hit_table,
             built=structure.context(),
             pose=pose.fields() if pose else {},
         )

@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.view.panels.table import Column
 from passes.frame_stats import FrameStats
+from passes.hit_table import HitClass
 from passes.update_records import UPDATE_PASSES, UpdateRecord, own_update_ms
 from treeline.object_tables import PAGE_FIELDS
 from treeline.view.ray_rows import COUNTED, traversal_ms
@@ -75,6 +76,38 @@ def update_rows(
             len(record.decisions),
         )
         for record in records
+    ]
+
+
+HIT_COLUMNS = (
+    Column("hits of", text=True),
+    Column("geometry", text=True, tooltip="the objects' lifetime"),
+    Column("material", text=True),
+    Column("objects", format=",d"),
+    Column("materials", format=",d"),
+    Column("coarse records", format=",d", tooltip="one a class; parameters once a material"),
+    Column("coarse bytes", "B", ",d"),
+    Column("fine records", format=",d", tooltip="one an object, with its material's parameters"),
+    Column("fine bytes", "B", ",d"),
+)
+
+
+def hit_rows(classes: Sequence[HitClass]) -> list[tuple[Any, ...]]:
+    """One row a class of the hit table that has records."""
+    return [
+        (
+            item.ray_type,
+            item.geometry,
+            item.material,
+            item.objects,
+            item.materials,
+            item.coarse_records,
+            item.coarse_bytes,
+            item.fine_records,
+            item.fine_bytes,
+        )
+        for item in classes
+        if item.fine_records
     ]
 
 

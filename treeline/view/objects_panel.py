@@ -1,4 +1,5 @@
-"""What each object took of each ray type's work, and what became of those that deform."""
+"""What each object took of each ray type's work, what became of those that deform, and what hits
+are shaded by."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,8 +9,16 @@ from imgui_bundle import imgui
 from bvh.layout import ROOT_POINTER
 from engine.view.marks import mark
 from engine.view.panels.table import Table
+from passes.hit_table import hit_classes
 from passes.rays import RAY_TYPES
-from treeline.view.object_rows import OBJECT_COLUMNS, UPDATE_COLUMNS, object_rows, update_rows
+from treeline.view.object_rows import (
+    HIT_COLUMNS,
+    OBJECT_COLUMNS,
+    UPDATE_COLUMNS,
+    hit_rows,
+    object_rows,
+    update_rows,
+)
 from treeline.view.structure_tree import StructureTree
 from treeline.view.structure_view import StructureView
 from treeline.view.view_state import NodeRef, ViewState
@@ -32,6 +41,8 @@ class ObjectsPanel:
         self.ray_type = EVERY_TYPE
         self.objects = Table("objects", OBJECT_COLUMNS)
         self.updates = Table("updates", UPDATE_COLUMNS, filterable=False)
+        self.hits = Table("hits", HIT_COLUMNS, filterable=False)
+        self._placed: Any = None  # the scene that the hit table is of
         self._seen: tuple[Any, ...] = ()
         self._refreshed = float("-inf")
 
@@ -49,15 +60,18 @@ class ObjectsPanel:
             imgui.text_disabled("counters are off")
         lines = imgui.get_text_line_height_with_spacing()
         left = imgui.get_content_region_avail().y
-        below = min(0.4 * left, (len(self.updates) + 5) * lines) if len(self.updates) else 0.0
-        row = self.objects.draw((0.0, max(6 * lines, left - below - 2 * lines)))
+        row = self.objects.draw((0.0, max(6 * lines, 0.6 * left)))
         if row is not None and tree is not None:
             state.selected = node_of(tree, str(self.objects.data[0][row]))
         if len(self.updates):
             imgui.text_disabled("Updates")
-            row = self.updates.draw()
+            row = self.updates.draw((0.0, (min(len(self.updates), 6) + 3) * lines))
             if row is not None and tree is not None:
                 state.selected = node_of(tree, str(self.updates.data[0][row]))
+        if imgui.collapsing_header("Hit table", imgui.TreeNodeFlags_.default_open):
+            imgui.text_disabled(f"{session.settings.frame.hit_table} in this frame")
+            self.hits.draw((0.0, max(6 * lines, imgui.get_content_region_avail().y)))
+        mark("objects.hits.header")
 
     def _refresh(self, session: "ViewSession") -> None:
         """Tables follow the frames a few times a second, and at once when the view is another."""
@@ -70,7 +84,11 @@ class ObjectsPanel:
         self._seen, self._refreshed = seen, now
         wanted = None if self.ray_type == EVERY_TYPE else self.ray_type
         self.objects.set_rows(object_rows(recent, counted, wanted))
-        records = () if session.frame is None else session.frame.updates(wait=False)
+        frame = session.frame
+        if frame is not None and frame.scene.prepared.scene is not self._placed:
+            self._placed = frame.scene.prepared.scene
+            self.hits.set_rows(hit_rows(hit_classes(frame.scene.prepared, RAY_TYPES)))
+        records = () if frame is None else frame.updates(wait=False)
         self.updates.set_rows(update_rows(records, recent[-1].passes if recent else {}))
 
 

@@ -42,6 +42,7 @@ def shown_report(
         image=np.zeros((0, 0, 3), np.uint8),
         nodes={},
         updates=update_records(drawing.frames.timed.moving),
+        hit_table=counting.hit_table() if counted and counting else None,
     )
     settings = active.settings
     if not scene.camera.same_as(point.camera):
@@ -57,6 +58,7 @@ def shown_report(
         traversal=settings.frame.traversal,
         any_hit=settings.frame.any_hit,
         any_hit_mode=settings.frame.any_hit_mode,
+        hit_table=settings.frame.hit_table,
         built={
             **active.structure.context(),
             "samples": drawing.samples,

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from imgui_bundle import imgui
 
 from bvh.build import BuildOptions
 from bvh.counters import OBJECT_COUNTERS
 from bvh.layout import ROOT_POINTER
+from passes.hit_table import hit_classes
 from passes.option_list import ViewSettings, find_option
+from passes.rays import RAY_TYPES
 from passes.update_records import UpdateRecord
 from treeline.object_tables import PAGE_FIELDS
 from treeline.view.object_rows import UPDATE_COLUMNS, object_rows, update_rows
@@ -69,6 +72,15 @@ def test_types_sort_and_select(shown: Any, session: Any) -> None:
         assert selected is not None
         blas = tree.bvh.instances[tree.instance_of(selected)].blas
         assert tree.bvh.blas_names[blas] == name
+
+
+def test_the_hit_table_has_its_classes(shown: Any, session: Any) -> None:
+    hits = shown.panel.hits
+    found = hit_classes(session.prepared, RAY_TYPES)
+    assert len(hits) == sum(item.fine_records > 0 for item in found) > 0
+    assert set(hits.data[0]) <= {ray.name for ray in RAY_TYPES}
+    shown.click("hits.copy")
+    assert imgui.get_clipboard_text().startswith("hits of,geometry,material,objects")
 
 
 def test_several_instances_are_selected_by_what_they_share(hall: Any) -> None:
