@@ -24,7 +24,7 @@ from bvh.ray_sphere import (
 )
 from bvh.rays import MISS_ID, RayFlags, make_rays
 from bvh.scene_bvh import SceneBvh, assemble
-from bvh.spheres import decode_spheres
+from bvh.spheres import decode_spheres, sphere_bounds
 from bvh.tlas import BvhInstance
 from bvh.validate import validate
 from engine.gpu.errors import UserError
@@ -282,3 +282,12 @@ def test_validate_holds_header_and_pointers_to_spheres():
     first = int(triangles.blas_bases[0]) // 4
     found = damaged(triangles, first + 32, triangles.words[first + 32] | 7)
     assert any("illegal node type" in message for message in found)
+
+
+def test_boxes_are_rounded_outward_and_no_farther(rng):
+    spheres = cloud(rng, 500)
+    boxes = sphere_bounds(spheres[:, :3].astype(np.float32), spheres[:, 3].astype(np.float32))
+    low, high = spheres[:, :3] - spheres[:, 3:], spheres[:, :3] + spheres[:, 3:]
+    assert (boxes[:, 0] <= low).all() and (boxes[:, 1] >= high).all()
+    inward = np.nextafter(boxes, np.stack([boxes[:, 1], boxes[:, 0]], axis=1))
+    assert (inward[:, 0] > low).all() and (inward[:, 1] < high).all()

@@ -13,7 +13,12 @@ from engine.scene.load import load_scene
 from engine.scene.material import Texture
 from engine.scene.mesh import make_spheres
 from engine.scene.scene import Instance, scene_bounds
+from passes.frame_options import FrameOptions
+from passes.gbuffer import DrawList
+from passes.gpu_scene import GpuScene
 from passes.prepare import prepare
+from passes.rays import RAY_TYPES
+from passes.traverse_passes import traversal
 
 LEFT_HALF = np.full((1, 2, 4), 255, np.uint8)
 LEFT_HALF[0, 0, 3] = 0  # longitudes before +X, through -Z, are clear
@@ -234,3 +239,11 @@ def test_mistakes_of_a_scene_file(tmp_path: Any, text: str, message: str) -> Non
     with pytest.raises(UserError) as raised:
         load_scene(path)
     assert message in str(raised.value)
+
+
+def test_a_scene_without_spheres_has_kernels_without_them(device: Any, room: Any) -> None:
+    scene = GpuScene(device, room)
+    assert not scene.has_spheres
+    for ray in RAY_TYPES:
+        assert not traversal(scene, FrameOptions(8, 8), ray)[1]["HAS_SPHERES"]
+    assert {entry for entry, _ in DrawList(scene, 0xFF).draws} == {"opaque_main", "alpha_main"}
