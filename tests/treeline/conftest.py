@@ -6,7 +6,7 @@ The measurement is for tests of what reports make of it; commands run on the rea
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bvh.counters import OBJECT_COUNTERS
+from passes.frame_stats import FrameStats, RayStats
 from treeline.cli import app
 
 BOX = """o box
@@ -77,34 +78,6 @@ def process() -> Callable[..., subprocess.Popen[str]]:
     return start
 
 
-@dataclass(frozen=True, slots=True)
-class FakeRays:
-    """RayStats with round numbers; the counters are None in timed runs."""
-
-    rays: int = 1000
-    hits: int | None = None
-    misses: int | None = None
-    nodes: int | None = None
-    nodes_hit: int | None = None
-    nodes_miss: int | None = None
-    nodes_p50: float | None = None
-    nodes_p95: float | None = None
-    nodes_max: int | None = None
-    box_tests: int | None = None
-    box_hits: int | None = None
-    triangle_tests: int | None = None
-    triangle_hits: int | None = None
-    instance_hits: int | None = None
-    any_hits: int | None = None
-    rejected: int | None = None
-    alpha_samples: int | None = None
-    texture_fetches: int | None = None
-    stack_max: int | None = None
-    overflows: int | None = None
-    dropped: int = 0
-    payload_bytes: int = 32
-
-
 COUNTERS = dict(
     nodes=20_000,
     nodes_hit=15_750,
@@ -126,28 +99,11 @@ COUNTERS = dict(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FakeStats:
-    """FrameStats of a frame with four passes."""
-
-    passes: dict[str, float]
-    rays: dict[str, FakeRays]
-    frame_total_ms: float = 11.0
-    frame_gaps_ms: float = 1.0
-    cpu_ms: float = 0.5
-    objects: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    dropped: int = 0
-    valid: bool = True
-    upload_bytes: int = 256
-    readback_bytes: int = 4096
-    forced_waits: int = 2
-    begins: tuple[float, ...] = ()
-
-
-def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:
-    """Times in proportion to pixels, so that the cost model is exact."""
+def fake_stats(width: int, height: int, count: bool = False) -> FrameStats:
+    """Of a frame whose times go with its pixels, so that the cost model is exact."""
     scale = width * height / 1000
-    base = FakeRays(rays=int(1000 * scale))
+    rays = int(1000 * scale)
+    base = RayStats(rays=rays, dropped=0, payload_bytes=32, replaced=0, failed=0)
     shadow = base
     if count:
         hits, misses = int(750 * scale), int(250 * scale)
@@ -159,7 +115,7 @@ def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:
         ("floor", "reflection"): {**none, "nodes": 5_000, "triangle_tests": 1_000},
         ("columns", "shadow"): none,
     }
-    return FakeStats(
+    return FrameStats(
         passes={
             "gbuffer": 2.0 * scale,
             "traverse/reflection/0": 4.0 * scale,
@@ -169,6 +125,15 @@ def fake_stats(width: int, height: int, count: bool = False) -> FakeStats:
         },
         rays={"reflection": base, "shadow": shadow},
         frame_total_ms=11.0 * scale,
+        frame_gaps_ms=1.0,
+        cpu_ms=0.5,
+        dropped=0,
+        valid=True,
+        counted=count,
+        timing_source="wall-clock",
+        upload_bytes=256,
+        readback_bytes=4096,
+        forced_waits=2,
         objects=objects if count else {},
     )
 
@@ -188,7 +153,7 @@ class FakeFrame:
     def __del__(self) -> None:
         FakeFrame.alive -= 1
 
-    def run(self, frame_index: int = 0) -> FakeStats:
+    def run(self, frame_index: int = 0) -> FrameStats:
         return fake_stats(*self.size, self.count)
 
     def image(self) -> Any:
@@ -228,7 +193,7 @@ def fake_frame() -> type[FakeFrame]:
 
 
 @pytest.fixture
-def make_stats() -> Callable[..., FakeStats]:
+def make_stats() -> Callable[..., FrameStats]:
     return fake_stats
 
 
