@@ -1,0 +1,112 @@
+"""Fits of made-up runs: coefficients, their intervals, and those that nothing identifies."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.gpu.errors import UserError
+from treeline.cost_fit import FEWEST_RUNS, fit_costs, fit_ray_type, student_quantile
+from treeline.cost_model import TypeCost
+
+Rng = np.random.Generator
+TRUTH = np.array([2e-6, 5e-6, 1e-6])  # ms a count
+NAMES = ("rays", "hits", "updates")
+
+
+def counts(rng: Rng, runs: int = 12) -> np.ndarray:
+    return rng.uniform(1e5, 2e6, (runs, 3))
+
+
+def test_exact_sums_are_found(rng: Rng) -> None:
+    x = counts(rng)
+    found = fit_costs(x, x @ TRUTH, NAMES)
+    assert found.rank == 3 and found.runs == 12
+    assert [c.value for c in found.coefficients] == pytest.approx(TRUTH)
+    assert found.residual_ms < 1e-9 and found.left_out_ms < 1e-9
+
+
+def test_intervals_hold_the_truth(rng: Rng) -> None:
+    held = 0
+    for _ in range(150):
+        x = counts(rng)
+        y = x @ TRUTH + 0.2 * rng.standard_normal(12)
+        for c, true in zip(fit_costs(x, y, NAMES).coefficients, TRUTH, strict=True):
+            assert c.low is not None and c.high is not None
+            held += c.low <= true <= c.high
+    assert 0.91 * 450 <= held <= 0.985 * 450
+
+
+def test_the_left_out_error_is_that_of_leaving_out(rng: Rng) -> None:
+    x = counts(rng)
+    y = x @ TRUTH + 0.3 * rng.standard_normal(12)
+    found = fit_costs(x, y, NAMES)
+    errors = []
+    for i in range(12):
+        others = np.arange(12) != i
+        errors.append(y[i] - x[i] @ np.linalg.lstsq(x[others], y[others], rcond=None)[0])
+    assert found.left_out_ms == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+    assert found.left_out_share == pytest.approx(found.left_out_ms / y.mean())
+    rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    assert found.residual_ms == pytest.approx(math.sqrt(rest @ rest / 9))  # 12 runs, 3 terms
+
+
+def test_what_moves_together_is_refused_and_named(rng: Rng) -> None:
+    x = counts(rng)
+    x[:, 1] = 0.7 * x[:, 0] * (1 + 1e-4 * rng.standard_normal(12))  # hits follow rays
+    found = fit_costs(x, x @ TRUTH, NAMES)
+    rays, hits, updates = found.coefficients
+    assert found.rank == 2
+    assert rays.value is hits.value is None
+    assert rays.refused == "the runs do not tell it from hits" and "rays" in hits.refused
+    assert updates.value == pytest.approx(TRUTH[2], rel=0.01)
+
+
+def test_what_is_never_there_is_refused(rng: Rng) -> None:
+    x = counts(rng)
+    x[:, 2] = 0
+    found = fit_costs(x, x @ TRUTH, NAMES)
+    assert found.coefficients[2].refused == "no run has any updates"
+    assert [c.value for c in found.coefficients[:2]] == pytest.approx(TRUTH[:2])
+    assert fit_costs(np.zeros((8, 1)), np.ones(8), ("rays",)).rank == 0
+
+
+def test_rays_hits_and_misses_of_one_sum_are_refused(rng: Rng) -> None:
+    hits, misses = rng.uniform(1e5, 1e6, (2, 10))
+    x = np.stack([hits + misses, hits, misses], axis=1)
+    found = fit_costs(x, x @ TRUTH, ("rays", "hits", "misses"))
+    assert found.rank == 2 and all(c.value is None for c in found.coefficients)
+    assert found.left_out_ms < 1e-6  # the sum is predicted all the same
+
+
+def test_a_ray_type_is_fitted_in_two_parts(rng: Rng) -> None:
+    runs = []
+    for _ in range(FEWEST_RUNS):
+        hits, misses = (int(n) for n in rng.integers(1000, 90_000, 2))
+        rays = hits + misses
+        runs.append(TypeCost(rays, hits, misses, 2e-6 * rays, 5e-6 * hits + 1e-6 * misses))
+    found = fit_ray_type(runs)
+    assert found.trace.coefficients[0].value == pytest.approx(2e-6)
+    assert [c.value for c in found.shade.coefficients] == pytest.approx([5e-6, 1e-6])
+
+
+def test_a_run_that_alone_shows_a_term_cannot_be_left_out(rng: Rng) -> None:
+    x = counts(rng)
+    x[1:, 2] = 0
+    assert fit_costs(x, x @ TRUTH, NAMES).left_out_ms == math.inf
+
+
+def test_too_few_runs_and_no_numbers(rng: Rng) -> None:
+    x = counts(rng, 7)
+    with pytest.raises(UserError, match="needs 8 runs or more, there are 7"):
+        fit_costs(x, x @ TRUTH, NAMES)
+    x = counts(rng)
+    x[3, 1] = np.nan
+    with pytest.raises(UserError, match="no number"):
+        fit_costs(x, np.ones(12), NAMES)
+
+
+@pytest.mark.parametrize("free", [1, 2, 3, 4, 9, 60])
+def test_students_quantile(free: int) -> None:
+    assert student_quantile(free) == pytest.approx(stats.t.ppf(0.975, free), rel=0.005)

@@ -1,0 +1,142 @@
+"""The coefficients of a cost that is a sum of counts, fitted over many runs, with what they are
+worth: the rank of the runs, an interval for each coefficient, and the error on a run left out.
+
+time = sum over terms of count * coefficient. A coefficient that the runs cannot tell from others,
+because their counts went up and down together, is refused and named with them: least squares would
+give it some value all the same. Columns are scaled before rank and condition are judged.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.gpu.errors import UserError
+from treeline.cost_model import TypeCost
+
+F64 = NDArray[np.float64]
+
+FEWEST_RUNS = 8
+# Directions of the counts that are this much weaker than the strongest are noise, not evidence.
+MAX_CONDITION = 100.0
+INVOLVED = 0.1  # part of such a direction from which a term takes part in it
+_Z = 1.959964  # 95%, both sides
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """Milliseconds a count, `low` and `high` at 95%; None and `refused` says why, where the runs
+    do not identify it."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CostFit:
+    """`residual_ms` is the root mean square over the runs (degrees of freedom taken off),
+    `left_out_ms` the same over runs predicted from the others, `left_out_share` that of the mean
+    time; infinite where a run alone says what a coefficient is."""
+
+    coefficients: tuple[Coefficient, ...]
+    rank: int
+    runs: int
+    residual_ms: float
+    left_out_ms: float
+    left_out_share: float
+
+
+def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> CostFit:
+    """Fits `times` [runs] in ms over `counts` [runs, terms]. UserError for fewer than FEWEST_RUNS,
+    and where a number is not finite."""
+    x, y = np.asarray(counts, np.float64), np.asarray(times, np.float64)
+    runs = len(y)
+    if runs < FEWEST_RUNS:
+        raise UserError(f"a cost model needs {FEWEST_RUNS} runs or more, there are {runs}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise UserError("a run has a time or a count that is no number")
+    lengths = np.linalg.norm(x, axis=0)
+    scale = np.where(lengths > 0, lengths, 1.0)
+    left, strength, directions = np.linalg.svd(x / scale, full_matrices=False)
+    rank = int((strength * MAX_CONDITION > strength[0]).sum()) if strength[0] > 0 else 0
+    left, strength, kept = left[:, :rank], strength[:rank], directions[:rank]
+    values = (kept.T / strength) @ (left.T @ y) / scale
+    fitted = left @ (left.T @ y)
+    free = max(1, runs - rank)
+    sigma = math.sqrt(float(((y - fitted) ** 2).sum()) / free)
+    errors = sigma * np.sqrt(((kept.T / strength) ** 2).sum(axis=1)) / scale
+    reach = student_quantile(free) * errors
+    weak = directions[rank:]
+    coefficients = tuple(
+        _coefficient(names, i, lengths, weak, float(values[i]), float(reach[i]))
+        for i in range(len(names))
+    )
+    left_out = _left_out_ms(y - fitted, (left**2).sum(axis=1))
+    mean = float(y.mean())
+    share = left_out / mean if mean > 0 else math.inf
+    return CostFit(coefficients, rank, runs, sigma, left_out, share)
+
+
+def _coefficient(
+    names: Sequence[str], index: int, lengths: F64, weak: F64, value: float, reach: float
+) -> Coefficient:
+    name = names[index]
+    if lengths[index] == 0:
+        return Coefficient(name, None, refused=f"no run has any {name}")
+    confounded = weak[np.abs(weak[:, index]) > INVOLVED]
+    if len(confounded):
+        others = [
+            other
+            for i, other in enumerate(names)
+            if i != index and (np.abs(confounded[:, i]) > INVOLVED).any()
+        ]
+        return Coefficient(name, None, refused=f"the runs do not tell it from {', '.join(others)}")
+    return Coefficient(name, value, value - reach, value + reach)
+
+
+def _left_out_ms(residuals: F64, leverage: F64) -> float:
+    """Root mean square of each run's error when it is predicted from the others: for least squares
+    its residual by (1 - leverage) (Allen's PRESS)."""
+    if (leverage > 1 - 1e-9).any():
+        return math.inf
+    return float(np.sqrt(np.mean((residuals / (1 - leverage)) ** 2)))
+
+
+def student_quantile(free: int) -> float:
+    """Student's t at 97.5% with `free` degrees of freedom (Abramowitz and Stegun 26.7.5, within
+    0.5% from 4 on; below that the exact values)."""
+    exact = {1: 12.7062, 2: 4.3027, 3: 3.1824}
+    if free in exact:
+        return exact[free]
+    z = _Z
+    return (
+        z
+        + (z**3 + z) / (4 * free)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFit:
+    """One ray type: its tracing over rays, its shading over hits and misses. They are fitted apart,
+    as rays = hits + misses: over one sum no run could tell the three coefficients from each
+    other."""
+
+    trace: CostFit
+    shade: CostFit
+
+
+def fit_ray_type(runs: Sequence[TypeCost]) -> TypeFit:
+    """The chapter's coefficients of one ray type over many runs."""
+    return TypeFit(
+        trace=fit_costs([[r.rays] for r in runs], [r.trace_ms for r in runs], ("rays",)),
+        shade=fit_costs(
+            [[r.hits, r.misses] for r in runs], [r.shade_ms for r in runs], ("hits", "misses")
+        ),
+    )
