@@ -10,6 +10,12 @@ from engine.scene.material import Material, Texture
 from engine.scene.mesh import Mesh
 
 SIZE = (40, 30)
+MODES = [  # who sees first, what of the leaves asks, where
+    ("raster", "material", "inline"),
+    ("rays", "triangle", "inline"),
+    ("raster", "triangle", "queue"),
+    ("rays", "material", "queue"),
+]
 
 
 def foliage(kit: Any, alpha: int | None) -> Any:
@@ -31,16 +37,14 @@ def foliage(kit: Any, alpha: int | None) -> Any:
     )
 
 
-@pytest.mark.parametrize("update", [{}, {"any_hit_mode": "queue", "any_hit_rounds": 3}])
-@pytest.mark.parametrize("opacity", ["material", "triangle"])
-@pytest.mark.parametrize("gbuffer", ["raster", "rays"])
+@pytest.mark.parametrize(("gbuffer", "opacity", "mode"), MODES)
 def test_holes_of_leaves_show_leaves_or_sky(
-    kit: Any, draw: Any, gbuffer: str, opacity: str, update: dict[str, Any]
+    kit: Any, draw: Any, gbuffer: str, opacity: str, mode: str
 ) -> None:
     """One picture, however it is made."""
     scene = foliage(kit, None)
     build = BuildOptions("lbvh", reinsertion=0, opacity=opacity)
-    drawn = draw(scene, *SIZE, build=build, gbuffer=gbuffer, count=True, **update)
+    drawn = draw(scene, *SIZE, build=build, gbuffer=gbuffer, count=True, any_hit_mode=mode)
     first = draw(scene, *SIZE, build=BuildOptions("lbvh", reinsertion=0, opacity="material"))
     assert drawn.stats.valid
     for ray in ("reflection", "shadow"):
@@ -52,9 +56,7 @@ def test_holes_of_leaves_show_leaves_or_sky(
     assert (np.abs(np.subtract(*pictures)) > 3).any(axis=-1).mean() <= 0.01
 
 
-@pytest.mark.parametrize("mode", ["inline", "queue"])
-@pytest.mark.parametrize("opacity", ["material", "triangle"])
-@pytest.mark.parametrize("gbuffer", ["raster", "rays"])
+@pytest.mark.parametrize(("gbuffer", "opacity", "mode"), MODES)
 def test_leaves_that_are_all_hole_are_sky(
     kit: Any, draw: Any, gbuffer: str, opacity: str, mode: str
 ) -> None:
