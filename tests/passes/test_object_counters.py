@@ -191,3 +191,15 @@ def test_the_table_of_a_buffer(rng: np.random.Generator) -> None:
     table.charge("any_hits", np.array([0, 3, 3], np.uint32))
     column = table.objects[:, OBJECT_COUNTERS.index("any_hits")]
     assert (column[1], column[4], column.sum()) == (1, 2, 3) and table.objects.sum() == 3
+
+
+def test_a_test_without_a_texture_samples_none(draw: Any, kit: Any) -> None:
+    """Alpha of the vertices alone: candidates are tested, and no texture is read."""
+    colors = np.full((4, 4), 255, np.uint8)
+    colors[1:3, 3] = 0
+    veil = kit.quad((-3, -3, 1), (6, 0, 0), (0, 6, 0), 1, colors=colors)
+    floor = kit.quad((-4, -2, 5), (8, 0, 0), (0, 0, -10), 0)
+    materials = [kit.mirror(), Material("veil", alpha_mode="MASK")]
+    scene = kit.scene([floor, veil], materials, eye=(0, 0.5, 5), target=(0, -2, 0))
+    counts = draw(scene, 24, 16, count=True).stats.rays["reflection"]
+    assert 0 < counts.rejected < counts.any_hits and counts.alpha_samples == 0
