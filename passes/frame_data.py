@@ -19,12 +19,14 @@ from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
 from passes.gpu_scene import GpuScene
 from passes.hit_records import upload_hit_records
+from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion import PreviousPicture
 from passes.motion_records import MOTION_BYTES
 from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType, frame_rays
 from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
+from passes.sorting import cleared_bytes, sort_buffers
 
 TEXTURES = {
     "ids": "rg32uint",
@@ -83,9 +85,7 @@ class FrameData:
             self._add_queue(ray)
             slots = self.pixels * ray.slots_per_pixel
             self.resources[ray.results] = device.buffer(ray.results, ray.result_bytes * slots)
-            self.resources[f"{ray.name}_arguments"] = device.buffer(
-                f"{ray.name}_arguments", 12, "STORAGE|INDIRECT|COPY_SRC|COPY_DST"
-            )
+            self._add_arguments(ray.name)
             if options.count:
                 self.resources[f"{ray.name}_counters"] = device.upload("counters", self.counters)
                 self.resources[ray.slot_counts] = device.buffer(
@@ -99,12 +99,14 @@ class FrameData:
                     histogram: None,
                 }
             self.cleared[ray.queue] = QUEUE_HEADER.size
+            self.cleared |= cleared_bytes(options, ray)
             self._add_candidates(ray)
             for name in self.candidate_queues(ray):
-                self.resources[f"{name}_arguments"] = device.buffer(
-                    f"{name}_arguments", 12, "STORAGE|INDIRECT|COPY_SRC|COPY_DST"
-                )
+                self._add_arguments(name)
                 self.cleared[name] = QUEUE_HEADER.size
+        if mixes(options, scene.rays_ask):
+            for name in MIXED:
+                self._add_arguments(name, MIXED_ARGUMENTS.size)
 
     def _check_limits(self) -> None:
         side = self.device.limits["max-texture-dimension-2d"]
@@ -129,6 +131,14 @@ class FrameData:
 
     def _add_queue(self, ray: RayType) -> None:
         self.resources[ray.queue] = self.device.buffer(ray.queue, self._queue_bytes(ray))
+        sizes = sort_buffers(self.options, ray, self.capacities[ray.name])
+        for name, size in sizes.items():
+            self.resources[name] = self.device.buffer(name, size)
+
+    def _add_arguments(self, queue: str, size: int = 12) -> None:
+        name = f"{queue}_arguments"
+        usage = "STORAGE|INDIRECT|COPY_SRC|COPY_DST"
+        self.resources[name] = self.device.buffer(name, size, usage)
 
     def candidate_queues(self, ray: RayType) -> tuple[str, ...]:
         """Of all rounds; none where rays test inline."""

@@ -15,6 +15,12 @@ UPDATES = ("refit", "rebuild", "policy")
 ANY_HITS = {"test": RayFlags.NONE, "opaque": RayFlags.OPAQUE, "reject": RayFlags.REJECT}
 ANY_HIT_MODES = ("inline", "queue")
 MOST_ROUNDS = 8
+# How the frame goes through its queues; see passes/mixed.py and passes/sorting.py.
+PASSES = ("own", "mixed")
+COMPACTIONS = ("workgroup", "subgroup")
+RAY_SORTS = ("none", "coarse", "fine")
+EVERY_TYPE = "all"  # of `sorted_rays`, which else is a ray type's name
+HIT_SORTS = ("none", "material")
 FULL_MASK = 0xFF  # sees every instance
 PRIMARY = "primary"  # in masks, the name of what the G-buffer sees: rasterised or by rays
 
@@ -72,8 +78,21 @@ class FrameOptions:
     any_hit_mode: str = "inline"
     any_hit_rounds: int = 2
     hit_table: str = "coarse"
+    passes: str = "own"
+    compaction: str = "workgroup"
+    ray_sort: str = "none"
+    sorted_rays: str = EVERY_TYPE
+    hit_sort: str = "none"
 
     def __post_init__(self) -> None:
+        for label, value, known in (
+            ("passes", self.passes, PASSES),
+            ("compaction", self.compaction, COMPACTIONS),
+            ("ray sort", self.ray_sort, RAY_SORTS),
+            ("hit sort", self.hit_sort, HIT_SORTS),
+        ):
+            if value not in known:
+                raise UserError(f"unknown {label} '{value}', there are {', '.join(known)}")
         if self.any_hit not in ANY_HITS:
             raise UserError(f"unknown any-hit '{self.any_hit}', there are {', '.join(ANY_HITS)}")
         if self.any_hit_mode not in ANY_HIT_MODES:

@@ -12,8 +12,12 @@ from engine.gpu.device import Device
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
+from passes.mixed import mixes
+from passes.mixed_passes import mixed_passes
 from passes.motion import PreviousPicture
-from passes.rays import OCCLUSION, REFLECTION, SHADOW
+from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType
+from passes.sort_passes import sort_hits, sort_rays
+from passes.sorting import filled_queue, hits_of, sorts_hits, sorts_rays
 from passes.stage_passes import StagePasses
 from passes.traverse_passes import traversal, traverse_passes
 
@@ -38,22 +42,7 @@ def hybrid_passes(
             depth_out="depth",
         ),
         *(_motion(make, previous) if options.motion else ()),
-        make.over_tiles("rays/reflection", "reflection", push_queue=REFLECTION.queue),
-        make.arguments("reflection", REFLECTION.queue),
-        *traverse_passes(make, REFLECTION),
-        make.over_tiles("rays/shadow", "shadow", push_queue=SHADOW.queue),
-        make.over_queue(
-            "shade/reflection",
-            "shade",
-            "reflection",
-            constants={"COUNT": options.count, "FINE_TABLE": options.hit_table == "fine"},
-            push_queue=SHADOW.queue,
-            # Where nobody reads it some texture has to be bound all the same.
-            hit_records="hit_records" if options.hit_table == "fine" else "surface",
-        ),
-        make.arguments("shadow", SHADOW.queue),
-        *traverse_passes(make, SHADOW),
-        *(_occlusion(make) if options.occlusion else ()),
+        *(_mixed_rays(make) if mixes(options, scene.rays_ask) else _rays(make)),
         make.over_tiles(
             "composite",
             "composite",
@@ -80,9 +69,71 @@ def _motion(make: StagePasses, previous: PreviousPicture | None) -> list[Pass]:
     return [*posed, make.over_tiles("motion", "motion")]
 
 
-def _occlusion(make: StagePasses) -> list[Pass]:
-    return [
-        make.over_tiles("rays/occlusion", "occlusion", push_queue=OCCLUSION.queue),
-        make.arguments("occlusion", OCCLUSION.queue),
-        *traverse_passes(make, OCCLUSION),
+def _rays(make: StagePasses) -> list[Pass]:
+    """Every ray type traced by itself."""
+    passes = [
+        *_reflection_rays(make),
+        *traverse_passes(make, REFLECTION),
+        _shadow_rays(make),
+        *_shade(make),
+        *_ordered(make, SHADOW),
+        *traverse_passes(make, SHADOW),
     ]
+    if make.options.occlusion:
+        passes += [_occlusion_rays(make), *_ordered(make, OCCLUSION)]
+        passes += traverse_passes(make, OCCLUSION)
+    return passes
+
+
+def _mixed_rays(make: StagePasses) -> list[Pass]:
+    """Types that do not wait for each other traced together (`passes.mixed`)."""
+    sorts = [ray for ray in (SHADOW, OCCLUSION) if sorts_rays(make.options, ray)]
+    passes = [*_reflection_rays(make), _shadow_rays(make)]
+    passes += _ordered(make, SHADOW) if SHADOW in sorts else []
+    passes += [*mixed_passes(make, 0, REFLECTION, SHADOW), *_shade(make)]
+    again = "/rest" if SHADOW in sorts else ""
+    if not make.options.occlusion:
+        return [*passes, *_ordered(make, SHADOW, again), *traverse_passes(make, SHADOW)]
+    passes += [_occlusion_rays(make)]
+    for ray in sorts:
+        passes += _ordered(make, ray, again if ray is SHADOW else "")
+    return [*passes, *mixed_passes(make, 1, OCCLUSION, SHADOW)]
+
+
+def _ordered(make: StagePasses, ray: RayType, again: str = "") -> list[Pass]:
+    """Counts and, if wanted, sorts what is left of a type's queue. `again`: see `sort_rays`."""
+    counted = make.arguments(ray.name, filled_queue(make.options, ray), again=again)
+    return [counted, *sort_rays(make, ray, again)]
+
+
+def _reflection_rays(make: StagePasses) -> list[Pass]:
+    queue = filled_queue(make.options, REFLECTION)
+    rays = make.over_tiles("rays/reflection", "reflection", push_queue=queue)
+    return [rays, *_ordered(make, REFLECTION)]
+
+
+def _shadow_rays(make: StagePasses) -> Pass:
+    queue = filled_queue(make.options, SHADOW)
+    return make.over_tiles("rays/shadow", "shadow", push_queue=queue)
+
+
+def _shade(make: StagePasses) -> list[Pass]:
+    """What reflection rays found; more shadow rays start there."""
+    is_sorted = sorts_hits(make.options, REFLECTION)
+    is_fine = make.options.hit_table == "fine"
+    shade = make.over_queue(
+        "shade/reflection",
+        "shade",
+        "reflection",
+        constants={"COUNT": make.options.count, "SORTED": is_sorted, "FINE_TABLE": is_fine},
+        push_queue=filled_queue(make.options, SHADOW),
+        # Where nobody reads them something has to be bound all the same.
+        hit_records="hit_records" if is_fine else "surface",
+        order=f"{hits_of(REFLECTION)}_order" if is_sorted else "texels",
+    )
+    return [*sort_hits(make, REFLECTION), shade]
+
+
+def _occlusion_rays(make: StagePasses) -> Pass:
+    queue = filled_queue(make.options, OCCLUSION)
+    return make.over_tiles("rays/occlusion", "occlusion", push_queue=queue)

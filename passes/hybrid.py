@@ -50,6 +50,11 @@ class HybridFrame:
                 f"{device.info.adapter} cannot number triangles in a raster pass (feature "
                 "primitive-index): use the ray-traced G-buffer, --gbuffer rays"
             )
+        if options.compaction == "subgroup" and "subgroup" not in device.features:
+            raise UserError(
+                f"{device.info.adapter} has no operations of subgroups (feature subgroup): use "
+                "--compaction workgroup"
+            )
         options = options.within(prepared.scene.ray_bits)
         self.device = device
         self.options = options

@@ -14,11 +14,13 @@ KINDS = ("choice", "number", "flag", "bits")
 # the frame. build: the BVH. scene: its meshes' grouping, and the BVH.
 SCOPES = ("view", "frame", "build", "scene")
 # The term of the frame's cost that an option claims to change: what a ray visits, what a visit
-# takes, how many rays there are, what a hit takes to shade or to test, what it takes to build.
+# takes, how many rays there are, what it takes to put them into queues, what a hit takes to shade
+# or to test, what it takes to build.
 COST_TERMS = (
     "nodes",
     "time a node",
     "rays",
+    "queues",
     "hit shading",
     "any-hit",
     "build and update",

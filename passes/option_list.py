@@ -11,10 +11,15 @@ from engine.gpu.errors import UserError
 from passes.frame_options import (
     ANY_HIT_MODES,
     ANY_HITS,
+    COMPACTIONS,
+    EVERY_TYPE,
     GBUFFERS,
+    HIT_SORTS,
     HIT_TABLES,
     MOST_ROUNDS,
+    PASSES,
     PRIMARY,
+    RAY_SORTS,
     UPDATES,
 )
 from passes.grouping import GROUPS
@@ -231,6 +236,54 @@ OPTIONS: tuple[Option, ...] = (
         "frame",
         "nodes",
         help="Nearest child first for any-hit rays, too.",
+    ),
+    of_frame(
+        "passes",
+        "passes",
+        "choice",
+        "frame",
+        "time a node",
+        choices=PASSES,
+        help="Each ray type traced in a pass of its own, or those that do not wait for each other "
+        "mixed in one.",
+    ),
+    of_frame(
+        "compaction",
+        "compaction",
+        "choice",
+        "frame",
+        "queues",
+        choices=COMPACTIONS,
+        help="How rays get their places in a queue: votes in workgroup memory, or prefix sums by "
+        "subgroup, where the adapter has them.",
+    ),
+    of_frame(
+        "ray_sort",
+        "ray sort",
+        "choice",
+        "frame",
+        "time a node",
+        choices=RAY_SORTS,
+        help="Rays in the order of their octant and of where they start (Morton code, 4 or 9 bits "
+        "an axis) before they are traced.",
+    ),
+    of_frame(
+        "sorted_rays",
+        "sorted rays",
+        "choice",
+        "frame",
+        "time a node",
+        choices=(EVERY_TYPE, *(ray.name for ray in RAY_TYPES)),
+        help="Which ray types a ray sort is for.",
+    ),
+    of_frame(
+        "hit_sort",
+        "hit sort",
+        "choice",
+        "frame",
+        "hit shading",
+        choices=HIT_SORTS,
+        help="Hits of one material next to each other before they are shaded.",
     ),
     of_frame(
         "stack",

@@ -16,7 +16,7 @@ QUEUE_HEADER = Struct(
     Field("replaced", "u32"),  # directions below the geometric horizon that were mirrored up
     Field("texture_fetches", "u32"),  # texels' footprints read for this queue's hits
     Field("hits", "u32"),  # hits found by the pass that drained the queue
-    Field("pad", "u32"),
+    Field("drained", "u32"),  # records that an earlier pass of this frame traced (passes/mixed.py)
 )
 GROUP_SIZE = 64  # lanes of every queue kernel
 

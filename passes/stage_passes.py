@@ -14,6 +14,11 @@ from passes.twins.frame import cpu_passes
 SHADERS = "passes/shaders/"
 # Those that look at surfaces, which may be spheres (passes/shaders/surface.wgsl).
 SURFACE_SHADERS = ("resolve", "motion", "reflection", "shadow", "shade", "occlusion")
+# By FrameOptions.compaction: how a workgroup's records get their places in a queue.
+PUSH_SHADERS = {
+    "workgroup": f"{SHADERS}queue_push.wgsl",
+    "subgroup": f"{SHADERS}queue_push_subgroup.wgsl",
+}
 
 
 class StagePasses:
@@ -57,14 +62,24 @@ class StagePasses:
         written = f"{arguments}_arguments"
         return stage_pass(name, stage, arguments=written, bind=bind, first_unit=first)
 
-    def arguments(self, name: str, queue: str) -> Pass:
-        """Counts the workgroups that the records of `queue` need."""
-        stage = self._stage(f"arguments/{name}", "arguments")
+    def arguments(
+        self, name: str, queue: str, other_queue: str | None = None, again: str = ""
+    ) -> Pass:
+        """Counts the workgroups that what is left of `queue` needs; of two queues, see
+        `passes.mixed`. `again` tells passes that count the same queue apart."""
+        file = "arguments" if other_queue is None else "arguments_mixed"
+        stage = self._stage(f"arguments/{name}{again}", file)
         bind = {"queue": queue, "arguments": f"{name}_arguments"}
+        if other_queue is not None:
+            bind["other_queue"] = other_queue
         return stage_pass(stage.name, stage, (1, 1), bind=bind)
 
-    def _stage(self, name: str, file: str, **settings: Any) -> Stage:
+    def _stage(
+        self, name: str, file: str, slots: Mapping[str, str] | None = None, **settings: Any
+    ) -> Stage:
         twin = self._twins.get(name)
         if file in SURFACE_SHADERS and self.scene.has_spheres:
             settings["constants"] = {**(settings.get("constants") or {}), "HAS_SPHERES": True}
-        return Stage(self.device, name, f"{SHADERS}{file}.wgsl", twin=twin, **settings)
+        filled = {"push": PUSH_SHADERS[self.options.compaction], **(slots or {})}
+        path = f"{SHADERS}{file}.wgsl"
+        return Stage(self.device, name, path, twin=twin, slots=filled, **settings)

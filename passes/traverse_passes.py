@@ -15,10 +15,8 @@ from passes.rays import RayType
 from passes.stage_passes import SHADERS, StagePasses
 
 
-def traversal(
-    scene: GpuScene, options: FrameOptions, ray: RayType | None
-) -> tuple[dict[str, str], Mapping[str, float]]:
-    """Slots and override constants of the traversal kernel for a ray type (None: primary rays)."""
+def kernel_variant(scene: GpuScene, options: FrameOptions, ray: RayType | None) -> Variant:
+    """The traversal kernel for a ray type (None: primary rays)."""
     variant = Variant(
         ray.name if ray else "primary",
         any_hit=ray.any_hit if ray else False,
@@ -28,13 +26,25 @@ def traversal(
         flags=int(options.ray_flags),
         traversal=options.traversal,
     )
-    variant = fit_variant(variant, scene.prepared.bvh, has_alpha=scene.rays_ask)
-    slots = {
+    return fit_variant(variant, scene.prepared.bvh, has_alpha=scene.rays_ask)
+
+
+def kernel_slots(scene: GpuScene, options: FrameOptions, variant: Variant) -> dict[str, str]:
+    """Its slots, but for the ray's record."""
+    return {
         **variant.slots(),
         "stack": stack_shader(options.stack),
         "accept": _accept(scene.rays_ask, options.count),
         "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
     }
+
+
+def traversal(
+    scene: GpuScene, options: FrameOptions, ray: RayType | None
+) -> tuple[dict[str, str], Mapping[str, float]]:
+    """Slots and override constants of the traversal kernel for a ray type (None: primary rays)."""
+    variant = kernel_variant(scene, options, ray)
+    slots = kernel_slots(scene, options, variant)
     if ray:
         slots["record"] = ray.record_shader
     return slots, variant.constants()

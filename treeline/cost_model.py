@@ -11,15 +11,16 @@ Times are from timed runs, hit and miss counts from counted runs at the same siz
 holds every pass of a ray type but shading, ray generation included. The structure is built before
 the frame; build_update_cost is what a moving scene's update passes took, and 0 where nothing moves.
 It is measured and not modelled. Costs are milliseconds, coefficients milliseconds a ray (hit,
-miss).
+miss). Where ray types are traced mixed (`passes.mixed`) there is no such sum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from passes.mixed import MIXED
 from treeline.measure import SizeRun, median
 
 # Hit and miss counts that are this close to proportional cannot be told apart by two sizes.
@@ -41,6 +42,18 @@ def is_tracing_of(ray_type: str, name: str) -> bool:
 
 def is_traversal_of(ray_type: str, name: str) -> bool:
     return name.split("/")[0] == "traverse" and is_pass_of(ray_type, name)
+
+
+def mixes_types(names: Iterable[str]) -> bool:
+    """Whether one of the passes traces several ray types: then nobody knows a type's own time."""
+    return any(name.split("/")[0] == "traverse" and name.split("/")[1] in MIXED for name in names)
+
+
+def traversal_ms(passes: Mapping[str, float], ray_type: str) -> float:
+    """What a frame's passes took to trace a type; NaN where types are mixed."""
+    if mixes_types(passes):
+        return float("nan")
+    return sum(ms for name, ms in passes.items() if is_traversal_of(ray_type, name))
 
 
 def is_update(name: str) -> bool:

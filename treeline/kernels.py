@@ -6,6 +6,7 @@ scene of two triangles, one opaque and one alpha-tested, stands in.
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -62,10 +63,14 @@ def two_triangles() -> Scene:
 def _frame_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
     scene = GpuScene(device, prepared)
     seen: set[str] = set()
-    for gbuffer, mode in product(GBUFFERS, ANY_HIT_MODES):
+    other: dict[str, Any] = {"passes": "mixed", "ray_sort": "fine", "hit_sort": "material"}
+    if "subgroup" in device.features:
+        other["compaction"] = "subgroup"
+    for gbuffer, mode, wavefront in product(GBUFFERS, ANY_HIT_MODES, ({}, other)):
+        subgroup = "compaction" in wavefront
         for count in (False, True):
             options = FrameOptions(
-                8, 8, gbuffer=gbuffer, count=count, motion=True, any_hit_mode=mode
+                8, 8, gbuffer=gbuffer, count=count, motion=True, any_hit_mode=mode, **wavefront
             )
             options = with_every_ray(options)
             try:
@@ -77,7 +82,9 @@ def _frame_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
                 # Only what counts is another kernel in a counted frame.
                 counts = count and name.split("/")[0] in ("traverse", "any-hit", "shade")
                 rounds = mode == "queue" and name.startswith("traverse")
+                pushes = rounds or name.split("/")[0] in ("rays", "any-hit", "shade")
                 label = f"{name}{' (round)' if rounds else ''}{' (counted)' if counts else ''}"
+                label += " (subgroup)" if subgroup and pushes else ""
                 if label not in seen:
                     seen.add(label)
                     yield label, None

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from treeline.cost_model import is_traversal_of, is_update, predict_frame
+from treeline.cost_model import is_update, mixes_types, predict_frame, traversal_ms
 from treeline.measure import Measurement, SizeRun, median, p95
 from treeline.report_context import Setting, make_context, plain
 from treeline.report_objects import hit_table_rows, object_rows, update_rows
@@ -30,7 +30,7 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
         *hit_table_rows(measurement),
         *build_rows(bvh),
         *host_rows(measurement),
-        *([model_row(measurement)] if measurement.smaller else []),
+        *model_rows(measurement),
     ]
     return {"context": make_context(setting, measurement), "benchmarks": [plain(r) for r in rows]}
 
@@ -54,7 +54,7 @@ def ray_rows(measurement: Measurement) -> list[Row]:
     rows = []
     counted = measurement.main.counted
     for ray_type, in_timed in measurement.main.frames[-1].rays.items():
-        times = measurement.main.pass_ms(partial(is_traversal_of, ray_type))
+        times = [traversal_ms(f.passes, ray_type) for f in measurement.main.frames]
         # A timed frame has the counters' fields, too, but no values in them.
         counts = in_timed if counted is None else counted.rays[ray_type]
         row = timed_row(f"ray/{ray_type}", times)
@@ -149,8 +149,11 @@ def host_rows(measurement: Measurement) -> list[Row]:
     return rows
 
 
-def model_row(measurement: Measurement) -> Row:
-    """The chapter's cost sum, fitted at other sizes, against what was measured."""
+def model_rows(measurement: Measurement) -> list[Row]:
+    """The chapter's cost sum, fitted at other sizes, against what was measured; none where that is
+    not a sum over ray types."""
+    if not measurement.smaller or mixes_types(measurement.main.frames[0].passes):
+        return []
     prediction = predict_frame(measurement.main, measurement.smaller)
     row = make_row("model/frame", len(measurement.main.frames), prediction.predicted)
     row["run"] = {"real_time": "model"}
@@ -181,4 +184,4 @@ def model_row(measurement: Measurement) -> Row:
         f"counts at {' and '.join(prediction.fit_sizes)}; measured is the sum of all ray types' "
         "passes; updates are build_update_cost, in neither of them"
     ) + (f"; hits and misses share one coefficient for {', '.join(shared)}" if shared else "")
-    return row
+    return [row]

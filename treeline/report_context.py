@@ -31,6 +31,7 @@ class Setting:
     occlusion: dict[str, Any] = field(default_factory=dict)  # its radius, if there is any
     any_hit_mode: str = "inline"  # one of passes.frame_options.ANY_HIT_MODES
     hit_table: str = "coarse"  # one of passes.frame_options.HIT_TABLES
+    wavefront: dict[str, Any] = field(default_factory=dict)  # options of passes, queues, sorts
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -46,6 +47,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
         | plain(setting.built)
         | plain(setting.occlusion)
         | plain(setting.pose)
+        | plain(setting.wavefront)
         | plain(
             {
                 "width": timed.width,

@@ -5,10 +5,9 @@ Counts are by object, not by instance: all copies of a mesh share a row.
 """
 
 from dataclasses import asdict
-from functools import partial
 
 from passes.update_records import UPDATE_PASSES, own_update_ms
-from treeline.cost_model import is_traversal_of
+from treeline.cost_model import traversal_ms
 from treeline.measure import Measurement, median
 from treeline.report_row import Row, add, make_row, ratio
 
@@ -30,7 +29,7 @@ def object_rows(measurement: Measurement) -> list[Row]:
     rows = []
     for (name, ray_type), spent in counted.objects.items():
         share = ratio(spent["nodes"], sums[ray_type])
-        traverse = median(measurement.main.pass_ms(partial(is_traversal_of, ray_type)))
+        traverse = median([traversal_ms(f.passes, ray_type) for f in measurement.main.frames])
         row = make_row(f"object/{name}/{ray_type}", 1, (share or 0.0) * traverse)
         row["run"] = {"real_time": "model"}
         add(row, "counted", **spent, nodes_share=share)

@@ -55,12 +55,16 @@ def stack_shader(entries: int) -> str:
 def traversal_slots(traversal: str) -> dict[str, str]:
     """The slots that decide how nodes are tested: one of TRAVERSALS, else UserError."""
     if traversal == "fast":
-        return {"traverse": "bvh/shaders/traverse.wgsl"}
+        return {
+            "traverse": "bvh/shaders/traverse.wgsl",
+            "ray_types": "bvh/shaders/one_ray_type.wgsl",
+        }
     if traversal != "contract":
         there = ", ".join(TRAVERSALS)
         raise UserError(f"no traversal is named '{traversal}'; there are {there}")
     return {
         "traverse": "bvh/shaders/traverse_contract.wgsl",
+        "ray_types": "bvh/shaders/one_ray_type.wgsl",
         "arithmetic": "bvh/contract/shaders/arithmetic_exact.wgsl",
         "memory": "bvh/contract/shaders/scene_memory.wgsl",
     }

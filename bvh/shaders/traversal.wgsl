@@ -1,17 +1,16 @@
 // What every traversal kernel shares: its switches, its sentinels, how it fails, and which
 // geometric hits count. `trace(ray, zero)` itself comes from the file in the $traverse slot:
-// traverse.wgsl (fast mode) or traverse_contract.wgsl (every node through the instruction).
+// traverse.wgsl (fast mode) or traverse_contract.wgsl (every node through the instruction). The
+// $ray_types slot says what differs between ray types: ANY_HIT, SORT and RAY_MASK.
 
 #import bvh.layout
 #import "bvh/shaders/ray.wgsl"
+#import $ray_types
 
-override ANY_HIT: bool = false;
-override SORT: bool = true; // false: children in slot order (any-hit may prefer it)
 override TWO_LEVEL: bool = true; // false: start in the only instance's BLAS
 override HAS_FP16: bool = true;
 override HAS_ALPHA: bool = true; // false: every triangle counts as opaque
 override WHILE_WHILE: bool = false; // true: descend to a leaf before any lane tests triangles
-override RAY_MASK: u32 = 255u;
 override RAY_FLAGS: u32 = 0u; // bits of bvh.rays.RayFlags
 override START_INSTANCE_UNIT: u32 = 0u; // with TWO_LEVEL false: that instance's node, in 64-byte units
 // true: a node that does not lie in the buffer ends the ray. For bytes that nobody has validated:

@@ -4,6 +4,10 @@
 `wgsl()` returns, `#import $slot` pastes what the caller put into that slot (either of the two).
 Each is pasted once, at its first import. Imported files hold functions and types only, never
 bindings, so that a stage's interface is visible in the stage.
+
+`#import $slot as other (queue, results)` pastes with the prefix `other_` before each name that the
+file itself declares at its top level and before those in the brackets: for a stage that needs two
+files of one interface.
 """
 
 import importlib
@@ -19,7 +23,11 @@ from engine.gpu.faults import works_around
 from engine.gpu.trusted import create_trusted_module
 
 ROOT = Path(__file__).resolve().parents[2]
-_IMPORT = re.compile(r'^\s*#import\s+(?:"(?P<file>[^"]+)"|\$(?P<slot>\w+)|(?P<module>[\w.]+))\s*$')
+_IMPORT = re.compile(
+    r'^\s*#import\s+(?:"(?P<file>[^"]+)"|\$(?P<slot>\w+)|(?P<module>[\w.]+))'
+    r"(?:\s+as\s+(?P<prefix>\w+)\s*\((?P<names>[\w,\s]*)\))?\s*$"
+)
+_DECLARED = re.compile(r"^(?:fn|alias|struct|const|override|var(?:<\w+>)?)\s+(\w+)", re.MULTILINE)
 _ERROR_LINE = re.compile(r"wgsl:(\d+):(\d+)")
 # An exclusive or with an unknown zero, which keeps a rounded value as it is: see "contraction" in
 # engine/gpu/faults.py.
@@ -55,11 +63,14 @@ def compose(path: str, slots: Mapping[str, str] | None = None) -> ComposedShader
     line_map: list[tuple[str, int]] = []
     pasted: set[str] = set()
 
-    def paste(source: str) -> None:
+    def paste(source: str, prefix: str | None = None, names: str | None = None) -> None:
         if source in pasted:
             return
         pasted.add(source)
-        for number, line in enumerate(_read(source).splitlines(), start=1):
+        text = _read(source)
+        if prefix:
+            text = _with_prefix(text, prefix, (names or "").replace(",", " ").split())
+        for number, line in enumerate(text.splitlines(), start=1):
             match = _IMPORT.match(line)
             if match is None:
                 if line.lstrip().startswith("#import"):
@@ -69,9 +80,9 @@ def compose(path: str, slots: Mapping[str, str] | None = None) -> ComposedShader
             elif match["slot"]:
                 if slots is None or match["slot"] not in slots:
                     raise ShaderError(f"{source}:{number}: nothing fills the slot ${match['slot']}")
-                paste(slots[match["slot"]])
+                paste(slots[match["slot"]], match["prefix"], match["names"])
             else:
-                paste(match["file"] or match["module"])
+                paste(match["file"] or match["module"], match["prefix"], match["names"])
 
     paste(path)
     if not works_around("contraction"):
@@ -82,6 +93,15 @@ def compose(path: str, slots: Mapping[str, str] | None = None) -> ComposedShader
 def without_barrier(line: str) -> str:
     """The line with its value left to the compiler, if something kept it apart."""
     return _BARRIER.sub(r"(\1)", line)
+
+
+def _with_prefix(text: str, prefix: str, names: list[str]) -> str:
+    """The text with `prefix_` before what it declares and before `names`; imports stay."""
+    words = re.compile(rf"\b({'|'.join([*_DECLARED.findall(text), *names])})\b")
+    lines = text.splitlines()
+    return "\n".join(
+        line if _IMPORT.match(line) else words.sub(rf"{prefix}_\1", line) for line in lines
+    )
 
 
 def _read(source: str) -> str:

@@ -7,7 +7,7 @@
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/environment.wgsl"
-#import "passes/shaders/queue_push.wgsl"
+#import $push
 #import passes.hit_records
 #import passes.rays.reflection
 #import passes.rays.shadow
@@ -32,9 +32,11 @@ struct ShadowQueue {
 @group(0) @binding(7) var<storage, read_write> reflected: array<vec4u>;
 @group(0) @binding(8) var<storage, read_write> push_queue: ShadowQueue;
 @group(0) @binding(9) var hit_records: texture_2d<u32>; // read by a fine hit table alone
+@group(0) @binding(10) var<storage, read> order: array<u32>; // of the hits, where SORTED
 
 override COUNT: bool = false;
 override FINE_TABLE: bool = false; // every object has a record of its own (passes/hit_records.py)
+override SORTED: bool = false;
 
 fn pack_radiance(c: vec3f) -> vec2u {
     let clamped = min(c, vec3f(6.0e4));
@@ -69,11 +71,12 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     clear_votes(lane);
-    let index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
+    var index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
     let count = min(atomicLoad(&reflection_queue.header.count), atomicLoad(&reflection_queue.header.capacity));
     var wanted = false;
     var shadow: ShadowRay;
     if (index < count) {
+        if (SORTED) { index = order[index]; }
         let record = reflection_queue.records[index];
         let hit = reflection_results[index];
         let origin = vec3f(record.origin[0], record.origin[1], record.origin[2]);

@@ -4,7 +4,7 @@
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
-#import "passes/shaders/queue_push.wgsl"
+#import $push
 #import passes.rays.shadow
 
 struct ShadowQueue {

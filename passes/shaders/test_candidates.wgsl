@@ -6,7 +6,7 @@
 #import "bvh/shaders/ray.wgsl"
 #import $accept
 #import $record
-#import "passes/shaders/queue_push.wgsl"
+#import $push
 
 struct RayQueue {
     header: AtomicQueueHeader,

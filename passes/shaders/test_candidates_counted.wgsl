@@ -7,7 +7,7 @@
 #import $accept
 #import $record
 #import "passes/shaders/count_tests.wgsl"
-#import "passes/shaders/queue_push.wgsl"
+#import $push
 
 struct RayQueue {
     header: AtomicQueueHeader,

@@ -1,4 +1,5 @@
-// Drains one ray queue through the BVH. $record says how a ray is read and its result kept.
+// Drains one ray queue through the BVH, from the first ray on that no earlier pass has drained. $record
+// says how a ray is read and its result kept.
 #import passes.frame_uniforms
 #import passes.queue
 #import $traverse
@@ -22,7 +23,8 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
+    let index = atomicLoad(&queue.header.drained)
+        + (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
     let count = min(atomicLoad(&queue.header.count), atomicLoad(&queue.header.capacity));
     if (index < count) {
         let result = trace(load_ray(index), frame.zero);

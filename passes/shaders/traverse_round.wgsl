@@ -5,7 +5,7 @@
 #import passes.candidates
 #import $traverse
 #import $record
-#import "passes/shaders/queue_push.wgsl"
+#import $push
 
 struct RayQueue {
     header: AtomicQueueHeader,

@@ -6,7 +6,7 @@
 #import $traverse
 #import $record
 #import "passes/shaders/count_rounds.wgsl"
-#import "passes/shaders/queue_push.wgsl"
+#import $push
 
 struct RayQueue {
     header: AtomicQueueHeader,

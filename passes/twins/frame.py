@@ -18,16 +18,31 @@ from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.hit_records import pack_hit_records
+from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
 from passes.slot_counts import SLOT_COUNTS
+from passes.sorting import (
+    AXIS_BITS,
+    filled_queue,
+    hits_of,
+    sort_buffers,
+    sort_in_place,
+    sorted_names,
+    sorts_hits,
+    sorts_rays,
+)
 from passes.twins.arguments import arguments
+from passes.twins.arguments_mixed import arguments_mixed
 from passes.twins.composite import composite
+from passes.twins.gather_rays import gather_rays
 from passes.twins.gbuffer_rays import gbuffer_rays
+from passes.twins.hit_keys import hit_keys
 from passes.twins.motion import motion
 from passes.twins.occlusion import occlusion
 from passes.twins.queue_push import empty_queue
+from passes.twins.ray_keys import ray_keys
 from passes.twins.reflection import reflection
 from passes.twins.resolve import resolve
 from passes.twins.shade import shade
@@ -36,6 +51,7 @@ from passes.twins.test_candidates import test_candidates
 from passes.twins.test_candidates_counted import test_candidates_counted
 from passes.twins.traverse_last import traverse_last
 from passes.twins.traverse_last_counted import traverse_last_counted
+from passes.twins.traverse_mixed import traverse_mixed
 from passes.twins.traverse_queue import traverse_queue
 from passes.twins.traverse_queue_counted import traverse_queue_counted
 from passes.twins.traverse_round import traverse_round
@@ -64,17 +80,56 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     """The frame, in order, each pass named as in `passes.frame_passes`. `asks`: whether a
     triangle's alpha is to be tested (`PreparedScene.asks`)."""
 
-    def arguments_pass(queue: str, user: str) -> CpuPass:
+    def arguments_pass(queue: str, user: str, again: str = "") -> CpuPass:
         bind = {"queue": queue, "arguments": f"{user}_arguments"}
-        return CpuPass(f"arguments/{user}", arguments, bind)
+        return CpuPass(f"arguments/{user}{again}", arguments, bind)
 
-    def traverse_passes(ray: RayType) -> list[CpuPass]:
-        rays: dict[str, Any] = {
+    def tracing(ray: RayType) -> dict[str, Any]:
+        return {
             "ray": ray,
             "sort": options.sort_shadow if ray.any_hit else True,
             "mask": options.mask(ray.name),
             "flags": options.ray_flags,
         }
+
+    def filled(ray: RayType) -> str:
+        return filled_queue(options, ray)
+
+    def radix(name: str, what: str) -> CpuPass:
+        return CpuPass(f"{name}/radix", sort_in_place, sorted_names(what))
+
+    def ordered(ray: RayType, again: str = "") -> list[CpuPass]:
+        counted = arguments_pass(filled(ray), ray.name, again)
+        if not sorts_rays(options, ray):
+            return [counted]
+        name, names = f"sort/{ray.name}{again}", sorted_names(ray.name)
+        keys = partial(ray_keys, ray=ray, axis_bits=AXIS_BITS[options.ray_sort])
+        bind = {"unsorted": filled(ray), "order": names["order"], "queue": ray.queue}
+        return [
+            counted,
+            CpuPass(f"{name}/keys", keys, {"queue": filled(ray), **names}),
+            radix(name, ray.name),
+            CpuPass(f"{name}/gather", gather_rays, bind),
+        ]
+
+    def mixed_passes(number: int, first: RayType, other: RayType) -> list[CpuPass]:
+        name = f"{MIXED[number]}_arguments"
+        counted = {"queue": filled(first), "other_queue": filled(other), "arguments": name}
+        traced = {
+            "queue": first.queue,
+            "results": first.results,
+            "other_queue": other.queue,
+            "other_results": other.results,
+            "spans": name,
+        }
+        trace = partial(traverse_mixed, first=tracing(first), other=tracing(other))
+        return [
+            CpuPass(f"arguments/{MIXED[number]}", arguments_mixed, counted),
+            CpuPass(f"traverse/{MIXED[number]}", trace, traced),
+        ]
+
+    def traverse_passes(ray: RayType) -> list[CpuPass]:
+        rays = tracing(ray)
         bound = {
             "queue": ray.queue,
             "results": ray.results,
@@ -106,32 +161,55 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         bind = {**bound, "rejected": behind}
         return [*found, CpuPass(f"{name}/{rounds}", last, bind)]
 
-    occlusion_passes = [
-        CpuPass("rays/occlusion", occlusion, {"push_queue": OCCLUSION.queue}),
-        arguments_pass(OCCLUSION.queue, OCCLUSION.name),
-        *traverse_passes(OCCLUSION),
+    def shade_passes() -> list[CpuPass]:
+        name, hits = f"shade/{REFLECTION.name}", sorted_names(hits_of(REFLECTION))
+        is_sorted = sorts_hits(options, REFLECTION)
+        is_fine = options.hit_table == "fine"
+        bind = {
+            "push_queue": filled(SHADOW),
+            "hit_records": "hit_records" if is_fine else "surface",
+            "order": hits["order"] if is_sorted else "texels",
+        }
+        twin = partial(shade, count=options.count, fine_table=is_fine, is_sorted=is_sorted)
+        shaded = CpuPass(name, twin, bind)
+        if not is_sorted:
+            return [shaded]
+        bind = {"queue": REFLECTION.queue, "results": REFLECTION.results, **hits}
+        return [CpuPass(f"{name}/keys", hit_keys, bind), radix(name, hits_of(REFLECTION)), shaded]
+
+    reflection_rays = [
+        CpuPass("rays/reflection", reflection, {"push_queue": filled(REFLECTION)}),
+        *ordered(REFLECTION),
     ]
+    shadow_rays = CpuPass("rays/shadow", shadow, {"push_queue": filled(SHADOW)})
+    occlusion_rays = CpuPass("rays/occlusion", occlusion, {"push_queue": filled(OCCLUSION)})
+
+    def own() -> list[CpuPass]:
+        found = [*reflection_rays, *traverse_passes(REFLECTION), shadow_rays, *shade_passes()]
+        found += [*ordered(SHADOW), *traverse_passes(SHADOW)]
+        if options.occlusion:
+            found += [occlusion_rays, *ordered(OCCLUSION), *traverse_passes(OCCLUSION)]
+        return found
+
+    def mixed() -> list[CpuPass]:
+        sorts = [ray for ray in (SHADOW, OCCLUSION) if sorts_rays(options, ray)]
+        again = "/rest" if SHADOW in sorts else ""
+        found = [*reflection_rays, shadow_rays, *(ordered(SHADOW) if SHADOW in sorts else ())]
+        found += [*mixed_passes(0, REFLECTION, SHADOW), *shade_passes()]
+        if not options.occlusion:
+            return [*found, *ordered(SHADOW, again), *traverse_passes(SHADOW)]
+        found += [occlusion_rays]
+        for ray in sorts:
+            found += ordered(ray, again if ray is SHADOW else "")
+        return [*found, *mixed_passes(1, OCCLUSION, SHADOW)]
+
     primary: dict[str, Any] = {"mask": options.mask(PRIMARY), "flags": options.ray_flags}
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
     return [
         CpuPass("gbuffer/rays", partial(gbuffer_rays, **primary), {"ids_out": "ids"}),
         CpuPass("gbuffer/resolve", resolve, resolved),
         *((CpuPass("motion", motion),) if options.motion else ()),
-        CpuPass("rays/reflection", reflection, {"push_queue": REFLECTION.queue}),
-        arguments_pass(REFLECTION.queue, REFLECTION.name),
-        *traverse_passes(REFLECTION),
-        CpuPass("rays/shadow", shadow, {"push_queue": SHADOW.queue}),
-        CpuPass(
-            "shade/reflection",
-            partial(shade, count=options.count, fine_table=options.hit_table == "fine"),
-            {
-                "push_queue": SHADOW.queue,
-                "hit_records": "hit_records" if options.hit_table == "fine" else "surface",
-            },
-        ),
-        arguments_pass(SHADOW.queue, SHADOW.name),
-        *traverse_passes(SHADOW),
-        *(occlusion_passes if options.occlusion else ()),
+        *(mixed() if mixes(options, asks) else own()),
         CpuPass(
             "composite",
             partial(composite, occluded=options.occlusion),
@@ -175,12 +253,17 @@ def make_resources(
     }
     if options.hit_table == "fine":
         resources["hit_records"] = pack_hit_records(prepared)
+    for name in MIXED:
+        resources[f"{name}_arguments"] = np.zeros(MIXED_ARGUMENTS.size // 4, np.uint32)
     counters = counter_words(prepared.objects()[1])
     for ray in frame_rays(options):
         slots = pixels * ray.slots_per_pixel
         resources[ray.results] = np.zeros(slots, ray.result_dtype)
         capacity = max(1, int(slots * options.queue_fraction))
         resources[ray.queue] = empty_queue(ray.record, capacity)
+        for name, size in sort_buffers(options, ray, capacity).items():
+            resources[name] = np.zeros(size // 4, np.uint32)
+        resources[filled_queue(options, ray)] = empty_queue(ray.record, capacity)
         resources[f"{ray.name}_arguments"] = np.zeros(3, np.uint32)
         for number in range(round_count(options, prepared.asks)):
             for name in queue_names(ray.name, number):

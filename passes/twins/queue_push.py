@@ -1,4 +1,5 @@
-"""Twin of queue_push.wgsl: a ray queue and pushes in lane order."""
+"""Twin of queue_push.wgsl, and but for the order of queue_push_subgroup.wgsl: a ray queue and
+pushes in lane order."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,11 @@ class RayQueue:
     def count(self) -> int:
         """Rays that a draining pass sees."""
         return min(int(self.header["count"]), int(self.header["capacity"]))
+
+    @property
+    def waiting(self) -> int:
+        """Of them, those that no pass has drained."""
+        return self.count - int(self.header["drained"])
 
     def push(self, rays: NDArray[Any]) -> None:
         """What the pushes of one pass, taken together, do to the queue."""

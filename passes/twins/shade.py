@@ -69,14 +69,19 @@ def shade(
     reflected: U32,
     push_queue: RayQueue,
     hit_records: U32,
+    order: U32,
     *,
     count: bool = False,
     fine_table: bool = False,
+    is_sorted: bool = False,
 ) -> None:
     """Writes the rays' rows of `reflected` [pixels, 4], pushes onto `push_queue`; with `count`
-    adds hits and texture fetches to the header of `reflection_queue`."""
-    records = reflection_queue.records[: reflection_queue.count]
-    hits = reflection_results[: len(records)]
+    adds hits and texture fetches to the header of `reflection_queue`. Where `is_sorted`, goes
+    through the rays in `order`."""
+    rows: Any = slice(reflection_queue.count)
+    if is_sorted:
+        rows = order[rows]
+    records, hits = reflection_queue.records[rows], reflection_results[rows]
     pixel = records["pixel"]
     y, x = (part.astype(np.int64) for part in np.divmod(pixel, np.uint32(frame["width"])))
     first = unpack_surface(surface[y, x])

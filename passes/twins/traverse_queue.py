@@ -62,9 +62,12 @@ def trace_queue(
     mask: int,
     flags: RayFlags,
     samples: list[int] | None = None,
+    span: tuple[int, int] | None = None,
 ) -> Trace:
+    """`span`: begin and end of the rays in the queue; None: what no pass has drained."""
     twin = RECORD_TWINS[ray.name]
-    records = queue.records[: queue.count]
+    begin, end = span or (int(queue.header["drained"]), queue.count)
+    records = queue.records[begin:end]
     result = trace(
         bvh.reshape(-1),
         twin.load_ray(frame, records),
@@ -74,7 +77,7 @@ def trace_queue(
         mask=mask,
         flags=flags,
     )
-    twin.store_result(results, records, result)
+    twin.store_result(results, records, result, np.arange(begin, end))
     if result.overflows.any():
         queue.header["failed"] = int(queue.header["failed"]) | int(FAILED_STACK)
     return result

@@ -228,7 +228,7 @@ def test_long_tables_are_folded_not_cut(document: Document) -> None:
 
 def test_an_adapter_without_timestamps(fake_frame: Any, silent: Any, document: Document) -> None:
     from treeline.measure import measure
-    from treeline.report import frame_rows, model_row, ray_rows
+    from treeline.report import frame_rows, model_rows, ray_rows
     from treeline.report_objects import object_rows
 
     class Untimed(fake_frame):
@@ -239,7 +239,26 @@ def test_an_adapter_without_timestamps(fake_frame: Any, silent: Any, document: D
 
     measurement = measure(Untimed, 50, 20, 2, 1, silent)
     rows = [*frame_rows(measurement.main), *ray_rows(measurement), *object_rows(measurement)]
-    for r in plain([*rows, model_row(measurement)]):
+    for r in plain([*rows, *model_rows(measurement)]):
         json.dumps(r, allow_nan=False)
         if not r["name"].startswith("model/"):
             assert r["real_time"] is None, r["name"]
+
+
+def test_types_that_are_traced_mixed_have_no_time_of_their_own(
+    fake_frame: Any, silent: Any
+) -> None:
+    from treeline.measure import measure
+    from treeline.report import frame_rows, model_rows, ray_rows
+
+    class Mixed(fake_frame):
+        def run(self, frame_index: int = 0) -> Any:
+            stats = super().run(frame_index)
+            return replace(stats, passes={**stats.passes, "traverse/mixed_0": 1.5})
+
+    measurement = measure(Mixed, 50, 20, 2, 1, silent)
+    for row in plain(ray_rows(measurement)):
+        assert row["real_time"] is None and row["mrays_per_s"] is None and row["rays"]
+    named = {row["name"]: row for row in frame_rows(measurement.main)}
+    assert named["pass/traverse/mixed_0"]["real_time"] == 1.5
+    assert not model_rows(measurement)

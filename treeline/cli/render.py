@@ -27,6 +27,14 @@ from treeline.cli.options import (
     with_common,
 )
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.cli.wavefront import (
+    CompactionOption,
+    HitSortOption,
+    PassesOption,
+    RaySortOption,
+    SortedRaysOption,
+    wavefront_fields,
+)
 from treeline.outputs import whole_file
 
 AOVS = ("depth", "normal", "roughness", "material", "object", "metalness", "base_color")
@@ -57,6 +65,11 @@ def render(
     occlusion: OcclusionOption = False,
     occlusion_radius: OcclusionRadiusOption = None,
     any_hit_mode: AnyHitOption = "inline",
+    passes: PassesOption = "own",
+    compaction: CompactionOption = "workgroup",
+    ray_sort: RaySortOption = "none",
+    sorted_rays: SortedRaysOption = "all",
+    hit_sort: HitSortOption = "none",
     time: TimeOption = None,
     clip: ClipOption = None,
     camera_path: CameraPathOption = False,
@@ -87,6 +100,7 @@ def render(
         traversal=traversal,
         any_hit=any_hit,
         any_hit_mode=any_hit_mode,
+        **wavefront_fields(passes, compaction, ray_sort, sorted_rays, hit_sort),
         **occlusion_fields(occlusion, occlusion_radius),
     )
     ray_types = [ray.name for ray in frame_rays(options)]

@@ -21,6 +21,14 @@ from treeline.cli.options import (
     with_common,
 )
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.cli.wavefront import (
+    CompactionOption,
+    HitSortOption,
+    PassesOption,
+    RaySortOption,
+    SortedRaysOption,
+    wavefront_fields,
+)
 from treeline.json_text import json_text
 from treeline.outputs import whole_file, whole_folder
 
@@ -62,6 +70,11 @@ def report(
         Literal["coarse", "fine"],
         typer.Option(help="Where a hit finds its material: by its object, or in its own record."),
     ] = "coarse",
+    passes: PassesOption = "own",
+    compaction: CompactionOption = "workgroup",
+    ray_sort: RaySortOption = "none",
+    sorted_rays: SortedRaysOption = "all",
+    hit_sort: HitSortOption = "none",
     time: TimeOption = None,
     clip: ClipOption = None,
     camera_path: CameraPathOption = False,
@@ -92,6 +105,7 @@ def report(
         parse_size(size)
     any_hit = choose_any_hit(force_opaque, force_reject)
     occluded = occlusion_fields(occlusion, occlusion_radius)
+    wavefront = wavefront_fields(passes, compaction, ray_sort, sorted_rays, hit_sort)
     trace_file = whole_file(trace) if trace else nullcontext()
     with whole_folder(out) as folder, trace_file as trace_path, steps(common.quiet) as shown:
         progress = PhaseLog(shown)
@@ -126,6 +140,7 @@ def report(
                 **occluded,
                 any_hit_mode=any_hit_mode,
                 hit_table=hit_table,
+                **wavefront,
             )
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
@@ -163,6 +178,7 @@ def report(
             occlusion=used,
             any_hit_mode=any_hit_mode,
             hit_table=hit_table,
+            wavefront=wavefront,
             built=structure.context(),
             pose=pose.fields() if pose else {},
         )

@@ -18,6 +18,14 @@ from treeline.cli.options import (
     parse_size,
     with_common,
 )
+from treeline.cli.wavefront import (
+    CompactionOption,
+    HitSortOption,
+    PassesOption,
+    RaySortOption,
+    SortedRaysOption,
+    wavefront_fields,
+)
 
 WINDOW_SIZE = "1280x720"
 CPU_WINDOW_SIZE = "960x540"
@@ -70,6 +78,11 @@ def view(
     occlusion: OcclusionOption = False,
     occlusion_radius: OcclusionRadiusOption = None,
     any_hit_mode: AnyHitOption = "inline",
+    passes: PassesOption = "own",
+    compaction: CompactionOption = "workgroup",
+    ray_sort: RaySortOption = "none",
+    sorted_rays: SortedRaysOption = "all",
+    hit_sort: HitSortOption = "none",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
@@ -115,6 +128,7 @@ def view(
             traversal=traversal,
             any_hit=any_hit,
             any_hit_mode=any_hit_mode,
+            wavefront=wavefront_fields(passes, compaction, ray_sort, sorted_rays, hit_sort),
             seed=seed,
             occlusion=occluded,
             out=out,

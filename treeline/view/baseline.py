@@ -11,7 +11,7 @@ import numpy as np
 
 from passes.frame_stats import FrameStats
 from passes.option_list import ViewSettings, changed
-from treeline.cost_model import is_traversal_of
+from treeline.cost_model import traversal_ms
 from treeline.view.active import Active
 from treeline.view.view_point import ViewPoint
 
@@ -172,8 +172,7 @@ def _ray_effect(ray_type: str, before: Baseline, now: Baseline) -> Effect:
         if None not in values and (values[0] != values[1] or field == "nodes"):
             changes.append(Change(what, *values))
     times = [
-        _pass_times(item.timed, lambda name: is_traversal_of(ray_type, name))
-        for item in (before, now)
+        [traversal_ms(stats.passes, ray_type) for stats in item.timed] for item in (before, now)
     ]
     return Effect(ray_type, (*changes, _time_change("ms", *times)))
 

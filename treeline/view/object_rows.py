@@ -9,8 +9,9 @@ from engine.view.panels.table import Column
 from passes.frame_stats import FrameStats
 from passes.hit_table import HitClass
 from passes.update_records import UPDATE_PASSES, UpdateRecord, own_update_ms
+from treeline.cost_model import traversal_ms
 from treeline.object_tables import PAGE_FIELDS
-from treeline.view.ray_rows import COUNTED, traversal_ms
+from treeline.view.ray_rows import COUNTED
 
 OBJECT_COLUMNS = (
     Column("object", text=True, tooltip="instances of one mesh are one object"),
@@ -31,7 +32,8 @@ def object_rows(
     sums: dict[str, int] = {}
     for (_, ray_type), spent in counted.objects.items():
         sums[ray_type] = sums.get(ray_type, 0) + spent["nodes"]
-    took = {t: float(np.median([traversal_ms(f, t) for f in frames] or [np.nan])) for t in sums}
+    times = {t: [traversal_ms(f.passes, t) for f in frames] or [np.nan] for t in sums}
+    took = {t: float(np.median(values)) for t, values in times.items()}
     rows = []
     for (name, ray_type), spent in counted.objects.items():
         if only not in (None, ray_type):

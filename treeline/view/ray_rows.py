@@ -4,14 +4,13 @@ Tests are hits and misses: where a table says misses, they are what the counted 
 """
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engine.view.panels.table import Column
 from passes.frame_stats import FrameStats, RayStats
-from treeline.cost_model import is_traversal_of
+from treeline.cost_model import traversal_ms
 
 # What a number of the table is divided by.
 PER = ("frame", "ray", "hit")
@@ -64,7 +63,7 @@ def ray_rows(
     rows = []
     for name, sent in frames[-1].rays.items():
         stats = sent if counted is None else counted.rays[name]
-        times = [traversal_ms(frame, name) for frame in frames]
+        times = [traversal_ms(frame.passes, name) for frame in frames]
         times = [ms for ms in times if np.isfinite(ms)]
         took = float(np.median(times)) if times else None
         rate = sent.rays / took / 1e3 if took else None
@@ -114,11 +113,6 @@ def share(value: int | None, stats: RayStats, per: str) -> float | int | None:
         return value
     of = stats.rays if per == "ray" else stats.hits
     return value / of if of else None
-
-
-def traversal_ms(frame: FrameStats, ray_type: str) -> float:
-    belongs = partial(is_traversal_of, ray_type)
-    return sum(ms for name, ms in frame.passes.items() if belongs(name))
 
 
 BUILD_COLUMNS = (

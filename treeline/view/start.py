@@ -53,6 +53,7 @@ class StartOptions:
     any_hit_mode: str = "inline"
     seed: int = 0
     occlusion: dict[str, Any] = field(default_factory=dict)  # FrameOptions' fields of it
+    wavefront: dict[str, Any] = field(default_factory=dict)  # treeline.cli.wavefront's fields
     out: Path = Path(".")
 
 
@@ -71,6 +72,7 @@ def run(
         any_hit_mode=start.any_hit_mode,
         count=start.counters,
         **start.occlusion,
+        **start.wavefront,
     )
     check_output(options, start.show)
     check_panel(start.panel)

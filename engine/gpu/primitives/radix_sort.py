@@ -22,6 +22,7 @@ U32 = NDArray[np.uint32]
 DIGIT_BITS = 8
 DIGITS = 256
 DIGITS_A_GROUP = 8  # of place_digits
+TOTALS_BYTES = 4 * 2 * DIGITS
 
 
 def _digits(parameters: U32, live: U32, keys: U32) -> U32:
@@ -102,13 +103,24 @@ def radix_sort(keys: U32, payload: U32) -> tuple[U32, U32]:
 class RadixSort:
     """Sorts up to `capacity` keys of `key_words` u32 (1, or 2 with the low word first) and their
     payload, in place. The scratch is a second copy of both and the digit counts. `live`: see
-    `reduce`; items past it stay where they are or are overwritten."""
+    `reduce`; items past it stay where they are or are overwritten. Keys that have fewer than 32
+    bits a word say so: `key_bits` is a multiple of two digits."""
 
-    def __init__(self, device: Device, capacity: int, key_words: int = 1, live: Any = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        capacity: int,
+        key_words: int = 1,
+        live: Any = None,
+        key_bits: int | None = None,
+    ) -> None:
         if key_words not in (1, 2):
             raise ValueError(f"keys of {key_words} words")
+        # An even number of passes, so that the result ends where the input was.
+        bits = 32 * key_words if key_bits is None else key_bits
+        if bits % (2 * DIGIT_BITS) or not 0 < bits <= 32 * key_words:
+            raise ValueError(f"keys of {bits} bits in {key_words} words")
         self.device = device
-        self.capacity = capacity
         self.key_words = key_words
         folder = "engine/gpu/primitives/shaders"
         self.count_digits = Stage(
@@ -118,18 +130,26 @@ class RadixSort:
             device, "place_digits", f"{folder}/place_digits.wgsl", twin=place_digits
         )
         self.move_items = Stage(device, "move_items", f"{folder}/move_items.wgsl", twin=move_items)
-        self._live = no_limit(device) if live is None else live
-        self._counts = device.buffer("sort/counts", 4 * DIGITS * max(1, tile_count(capacity)))
         # A pass clears the next one's row; the number of passes is even, so that the first finds
         # its own cleared by the last one's of the sort before.
-        self._totals = device.buffer("sort/totals", 4 * 2 * DIGITS)
-        self._keys = device.buffer("sort/keys", 4 * key_words * capacity)
-        self._payload = device.buffer("sort/payload", 4 * capacity)
-        # Four passes a word: an even number, so that the result ends where the input was.
+        self._totals = device.buffer("sort/totals", TOTALS_BYTES)
         self._parameters = [
             device.buffer("sort/parameters", 16, "UNIFORM|COPY_DST")
-            for _ in range(32 * key_words // DIGIT_BITS)
+            for _ in range(bits // DIGIT_BITS)
         ]
+        self.set_capacity(capacity, live)
+
+    def set_capacity(self, capacity: int, live: Any = None, totals: Any = None) -> None:
+        """As many items from now on, at most, with this `live`: makes the scratch anew. `totals` is
+        the caller's own buffer of TOTALS_BYTES, zero before each sort, where one may be left
+        unfinished."""
+        self.capacity = capacity
+        self.live = no_limit(self.device) if live is None else live
+        self._totals = self._totals if totals is None else totals
+        tiles = max(1, tile_count(capacity))
+        self._counts = self.device.buffer("sort/counts", 4 * DIGITS * tiles)
+        self._keys = self.device.buffer("sort/keys", 4 * self.key_words * capacity)
+        self._payload = self.device.buffer("sort/payload", 4 * capacity)
         self.set_count(capacity)
 
     def set_count(self, count: int) -> None:
@@ -141,15 +161,26 @@ class RadixSort:
             words = [count, self.key_words, DIGIT_BITS * index, self._tiles]
             self.device.write(buffer, np.array(words, np.uint32))
 
-    def encode(self, scope: Any, keys: Any, payload: Any) -> None:
-        """Sorts both buffers; the same input gives the same bytes."""
+    @property
+    def step_count(self) -> int:
+        """Dispatches of a sort."""
+        return 3 * len(self._parameters)
+
+    def encode(
+        self, scope: Any, keys: Any, payload: Any, first: int = 0, count: int | None = None
+    ) -> None:
+        """Sorts both buffers; the same input gives the same bytes. Of its `step_count` dispatches
+        `count` from `first` on: for callers that spread a sort over submissions."""
         if not self._tiles:
             return
-        source, target = (keys, payload), (self._keys, self._payload)
-        for parameters in self._parameters:
+        end = self.step_count if count is None else first + count
+        for step in range(first, end):
+            digit, part = divmod(step, 3)
+            here, other = (keys, payload), (self._keys, self._payload)
+            source, target = (here, other) if digit % 2 == 0 else (other, here)
             buffers = {
-                "parameters": parameters,
-                "live": self._live,
+                "parameters": self._parameters[digit],
+                "live": self.live,
                 "counts": self._counts,
                 "offsets": self._counts,
                 "totals": self._totals,
@@ -158,7 +189,5 @@ class RadixSort:
                 "moved_keys": target[0],
                 "moved_payload": target[1],
             }
-            self.count_digits.dispatch(scope, buffers, self._tiles)
-            self.place_digits.dispatch(scope, buffers, DIGITS // DIGITS_A_GROUP)
-            self.move_items.dispatch(scope, buffers, self._tiles)
-            source, target = target, source
+            stage = (self.count_digits, self.place_digits, self.move_items)[part]
+            stage.dispatch(scope, buffers, DIGITS // DIGITS_A_GROUP if part == 1 else self._tiles)
