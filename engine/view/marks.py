@@ -1,7 +1,8 @@
 """Where this frame's items lie on screen, by name: tests click a name, never a pixel.
 
 A widget calls `mark` right after the imgui item it is about. The window clears the marks before it
-builds a frame, so an item that is not drawn has none.
+builds a frame, so an item that is not drawn has none; one that is drawn as it was built in an
+earlier frame keeps its own (`QuietWindow`).
 """
 
 from imgui_bundle import imgui

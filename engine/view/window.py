@@ -33,9 +33,10 @@ class Window:
     """A canvas, its presentation and its `interface`; owns no scene.
 
     `panel_ms` is the host time of the last frame's interface: building it in `draw` and encoding
-    it. `latency_ms` holds, for every frame that input led to, the time from the first event to the
-    present; on a CPU adapter to the end of the drawing too. A window's events count from the end of
-    the look before the one that found them, the earliest they can have happened.
+    it; `submit_ms` that of submitting it with what `draw_before` was given. `latency_ms` holds, for
+    every frame that input led to, the time from the first event to the present; on a CPU adapter to
+    the end of the drawing too. A window's events count from the end of the look before the one that
+    found them, the earliest they can have happened.
     """
 
     def __init__(
@@ -51,11 +52,12 @@ class Window:
         """`pixel_ratio` is of an offscreen canvas; a window has its screen's. Raises AdapterError
         (exit code 3) without a display, or where the device cannot present to it."""
         self.offscreen = offscreen
-        self.panel_ms = 0.0
+        self.panel_ms = self.submit_ms = 0.0
         self.latency_ms: deque[float] = deque(maxlen=HISTORY)
         self.frames = 0
         self._target: Any = None  # offscreen, and for `picture`
         self._target_view: Any = None
+        self._before: list[tuple[Any, Callable[[], None]]] = []  # commands, and whom to tell
         self._input_since: float | None = None
         self._polled = float("inf")  # when events were last looked for; never yet
         self._last_frame: float | None = None
@@ -219,6 +221,7 @@ class Window:
                 encode_ms = self._draw_interface()
         except Exception as error:
             if type(error).__name__ == "DrawCancelled":  # covered, or between two sizes
+                self.flush()
                 return False
             self._raise_if_lost(error)
             raise
@@ -242,10 +245,28 @@ class Window:
         self._fence.encode(encoder)
         commands = encoder.finish()
         encoded = time.perf_counter()
-        self.device.wgpu.queue.submit([commands])
+        self._submit(commands)
+        self.submit_ms = 1e3 * (time.perf_counter() - encoded)
         if not self.offscreen:
             self._context._rc_present()
         return 1e3 * (encoded - acquired)
+
+    def draw_before(self, commands: Any, submitted: Callable[[], None]) -> None:
+        """A command buffer that goes with the frame that is being built, before its interface, in
+        the same submission: each costs the host as much as some forty calls. `submitted` is called
+        after it."""
+        self._before.append((commands, submitted))
+
+    def flush(self) -> None:
+        """Submits now what `draw_before` was given, for who is about to read it."""
+        if self._before:
+            self._submit()
+
+    def _submit(self, *interface: Any) -> None:
+        before, self._before = self._before, []
+        self.device.wgpu.queue.submit([*(commands for commands, _ in before), *interface])
+        for _, submitted in before:
+            submitted()
 
     def _raise_if_lost(self, error: Exception) -> None:
         if "device is lost" in str(error).lower():
@@ -301,6 +322,7 @@ class Window:
         """After a lost device: drops all that was the old one's, images too, and goes on with
         `device`. The interface keeps its state."""
         self._target = None
+        self._before.clear()
         if not self.offscreen:
             self._context.unconfigure()
         self._open(device)

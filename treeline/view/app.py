@@ -3,26 +3,25 @@ into commands; what is drawn and measured is the session's.
 """
 
 from pathlib import Path
-from typing import Any
 
 from imgui_bundle import imgui
 
 from engine.gpu.errors import AdapterError, UserError
 from engine.view.camera_control import CameraControl
-from engine.view.marks import mark
 from engine.view.settings import Settings
 from engine.view.window import Window
 from passes.outputs import Output, frame_outputs
 from treeline.view.actions import make_actions
 from treeline.view.commands import make_shortcuts
-from treeline.view.layout import PANEL_SHARE, arrange, begin_region, drag_border
-from treeline.view.menus import draw_menus
+from treeline.view.layout import PANEL_SHARE, arrange, drag_border
+from treeline.view.menus import Menus
+from treeline.view.panel_tabs import PanelTabs
 from treeline.view.panels import make_panels
 from treeline.view.pick import pick, pick_source
 from treeline.view.picture_panel import Picture
 from treeline.view.ray_panel import RayPanel
 from treeline.view.session import ViewSession
-from treeline.view.status_bar import draw_status
+from treeline.view.status_bar import StatusBar
 from treeline.view.structure_panel import StructurePanel
 from treeline.view.structure_view import StructureView
 from treeline.view.time_line import TimeLine
@@ -69,7 +68,8 @@ class Viewer:
         )
         self.quit = False
         self._wanted_pick: tuple[int, int] | None = None
-        self.open_panel: str | None = settings["panel"]  # the tab to bring to front
+        self.tabs = PanelTabs(self.panels, settings)
+        self.menus, self.status = Menus(), StatusBar()
         self._actions = make_actions(self)
 
     # ---- one frame of the interface ------------------------------------------------------------
@@ -85,7 +85,9 @@ class Viewer:
         self.time_line.advance(imgui.get_io().delta_time)
         self._follow_structure()
         self.ray_cursor.follow(self.state)
-        menu = draw_menus(
+        size = self.window.logical_size
+        self.menus.draw(
+            size[0],
             self.shortcuts,
             self.outputs,
             self.state.shown,
@@ -93,26 +95,44 @@ class Viewer:
             self.act,
             self.ticked,
         )
-        line = imgui.get_text_line_height_with_spacing()
         layout = arrange(
-            self.window.logical_size, menu, 1.5 * line, float(self.settings["panel_share"])
+            size,
+            self.menus.height,
+            1.5 * imgui.get_text_line_height_with_spacing(),
+            float(self.settings["panel_share"]),
         )
         self.viewport.draw(layout.picture, self.structure.tree, self.ray_cursor.walks)
         self.structure_panel.overlay = self.viewport.boxes.stats
         self.settings["panel_share"] = drag_border(
-            layout.border, self.window.logical_size[0], float(self.settings["panel_share"])
+            layout.border, size[0], float(self.settings["panel_share"])
         )
         self.state.panel_ms = self.window.panel_ms
-        self._draw_panels(layout.panels)
+        version = (
+            self.structure.version,
+            self.structure.bytes_version,
+            self.structure_panel.overlay.reading,
+            len(self.ray_cursor.walks),
+            len(self.ray_cursor.checks),
+        )
+        self.tabs.draw(layout.panels, self.session, self.state, version)
         del self.state.messages[:-MOST_MESSAGES]
         while self.state.asked:
             self.act(self.state.asked.pop(0))
-        begin_region("##status", layout.status)
-        draw_status(self.session, self.window, self.state.messages, self.viewport.picture.value)
-        imgui.end()
+        self.status.draw(
+            layout.status,
+            self.session,
+            self.window,
+            self.state.messages,
+            self.viewport.picture.value,
+        )
         if self.state.show_help:
             self.state.show_help = self.shortcuts.draw_help()
         imgui.pop_item_flag()
+
+    def refresh(self) -> None:
+        """Builds all of the interface in the next frame: what it shows is exactly what there is."""
+        for part in (self.menus, self.tabs, self.status):
+            part.quiet.refresh()
 
     def _follow_structure(self) -> None:
         """A pick is of one scene on the GPU: with another structure it is over."""
@@ -146,31 +166,6 @@ class Viewer:
             self.window.replace_device(self.session.device)
             self.viewport.open_device()
 
-    def _draw_panels(self, region: Any) -> None:
-        begin_region("##panels", region)
-        push_tab_style()
-        bar = imgui.begin_tab_bar("##tabs", imgui.TabBarFlags_.fitting_policy_shrink)
-        pop_tab_style()
-        if bar:
-            for panel in self.panels:
-                wanted = self.open_panel == panel.title
-                flags = imgui.TabItemFlags_.set_selected if wanted else 0
-                push_tab_style()
-                opened, _ = imgui.begin_tab_item(panel.title, None, flags)
-                pop_tab_style()
-                mark(f"tab.{panel.title}")
-                if opened:
-                    if wanted:
-                        self.open_panel = None
-                    if self.open_panel is None:
-                        self.settings["panel"] = panel.title
-                    imgui.begin_child(f"##{panel.title}")
-                    panel.draw(self.session, self.state)
-                    imgui.end_child()
-                    imgui.end_tab_item()
-            imgui.end_tab_bar()
-        imgui.end()
-
     # ---- commands --------------------------------------------------------------------------
 
     @property
@@ -187,13 +182,14 @@ class Viewer:
 
     def act(self, action: str) -> None:
         """Runs a command; what cannot be done is said in the status bar."""
+        self.refresh()
         try:
             if action in self._actions:
                 self._actions[action]()
             elif action.startswith("show "):
                 self.state.shown = action.removeprefix("show ")
             elif action.startswith("panel "):
-                self.open_panel = action.removeprefix("panel ")
+                self.tabs.wanted = action.removeprefix("panel ")
             elif not self.ray_cursor.act(action, self.state):
                 self.viewport.control.act(action)
         except UserError as error:
@@ -245,13 +241,3 @@ class Viewer:
         """Between flying and orbiting, from where the camera is."""
         self.settings["fly"] = not self.viewport.flies
         self.viewport.take_control(fly=self.settings["fly"])
-
-
-def push_tab_style() -> None:
-    """Tabs close together, so that all of them are seen in a small window."""
-    imgui.push_style_var(imgui.StyleVar_.item_inner_spacing, (2.0, 4.0))
-    imgui.push_style_var(imgui.StyleVar_.frame_padding, (4.0, 3.0))
-
-
-def pop_tab_style() -> None:
-    imgui.pop_style_var(2)

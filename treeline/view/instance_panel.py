@@ -95,7 +95,7 @@ class InstancePanel:
         if tree is None:
             imgui.text_disabled("no structure yet")
             return
-        self._follow(session, tree)
+        self._follow(session, state, tree)
         height = imgui.get_content_region_avail().y
         line = imgui.get_text_line_height_with_spacing()
         imgui.text_disabled("Instances")
@@ -107,7 +107,7 @@ class InstancePanel:
         if row is not None:
             state.selected = NodeRef(row, ROOT)
 
-    def _follow(self, session: "ViewSession", tree: StructureTree) -> None:
+    def _follow(self, session: "ViewSession", state: ViewState, tree: StructureTree) -> None:
         """Fills the tables where something has changed; reads one part of a mean."""
         if self.structure.version != self._version:
             self._version = self.structure.version
@@ -116,6 +116,7 @@ class InstancePanel:
         reading = next((mean for mean in self._mean if mean.value is None), None)
         if reading is not None:
             reading.step()
+            state.unfinished = True
         known = sum(mean.value is not None for mean in self._mean)
         refits = refits_since_build(session, tree)
         counted, now = session.counted, imgui.get_time()

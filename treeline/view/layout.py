@@ -68,8 +68,9 @@ def fit_inside(place: tuple[float, float], shape: tuple[int, int]) -> tuple[floa
     return shape[0] * scale, shape[1] * scale
 
 
-def begin_region(name: str, region: Region, *, padding: bool = True) -> None:
-    """Opens a borderless imgui window over the region; close it with `imgui.end`."""
+def begin_region(name: str, region: Region, *, padding: bool = True) -> bool:
+    """Opens a borderless imgui window over the region; close it with `imgui.end`. False where none
+    of its contents need to be built."""
     imgui.set_next_window_pos((region.x, region.y))
     imgui.set_next_window_size((region.width, region.height))
     if not padding:
@@ -77,8 +78,9 @@ def begin_region(name: str, region: Region, *, padding: bool = True) -> None:
     imgui.push_style_var(imgui.StyleVar_.window_min_size, (1.0, 1.0))  # the border is narrow
     imgui.push_style_var(imgui.StyleVar_.window_rounding, 0.0)
     imgui.push_style_var(imgui.StyleVar_.window_border_size, 0.0)
-    imgui.begin(name, None, _FIXED)
+    build, _ = imgui.begin(name, None, _FIXED)
     imgui.pop_style_var(3 if padding else 4)
+    return bool(build)
 
 
 def drag_border(region: Region, window_width: float, share: float) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from imgui_bundle import imgui
 
 from engine.view.marks import mark
+from engine.view.quiet_window import QuietWindow
 from engine.view.shortcuts import Shortcuts
 from passes.outputs import Output
 
@@ -51,19 +52,40 @@ MENUS: dict[str, tuple[str | None, ...]] = {
 }
 
 
-def draw_menus(
+class Menus:
+    """The bar over the whole window; `height` is its last one in logical pixels."""
+
+    def __init__(self) -> None:
+        self.height = 0.0
+        self.quiet = QuietWindow()
+
+    def draw(
+        self,
+        width: float,
+        shortcuts: Shortcuts,
+        outputs: Sequence[Output],
+        shown: str,
+        panels: Sequence[str],
+        act: Act,
+        ticked: Callable[[str], bool],
+    ) -> None:
+        """`act` gets the command that was chosen; "show NAME" and "panel NAME" among them."""
+        begin, size = imgui.begin_main_menu_bar, (width, self.height)
+        with self.quiet.window(begin, (0.0, 0.0), size, ()) as build:
+            if build:
+                self.height = imgui.get_window_size().y
+                _draw_menus(shortcuts, outputs, shown, panels, act, ticked)
+                imgui.end_main_menu_bar()
+
+
+def _draw_menus(
     shortcuts: Shortcuts,
     outputs: Sequence[Output],
     shown: str,
     panels: Sequence[str],
     act: Act,
     ticked: Callable[[str], bool],
-) -> float:
-    """Draws the bar over the whole window; returns its height in logical pixels. `act` gets the
-    command that was chosen; "show NAME" and "panel NAME" among them."""
-    if not imgui.begin_main_menu_bar():
-        return 0.0
-    height = imgui.get_window_size().y
+) -> None:
     texts = {entry.action: entry.text for entry in shortcuts.entries}
     for menu, commands in MENUS.items():
         if menu == "Camera":
@@ -81,8 +103,6 @@ def draw_menus(
                 act(command)
             mark(f"menu.{command}")
         imgui.end_menu()
-    imgui.end_main_menu_bar()
-    return height
 
 
 def _draw_look_at(

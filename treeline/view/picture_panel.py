@@ -11,6 +11,7 @@ from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.view.lines import LineBatch, LineRenderer
 from engine.view.picture_target import PictureTarget
+from engine.view.quiet_window import same
 from engine.view.window import Window
 from passes.display import DisplayPass
 from passes.hybrid import HybridFrame
@@ -101,6 +102,7 @@ class Picture:
         if self.frame is None or self.output is None:
             raise UserError("there is no picture yet")
         display, output = self.display(self.frame), self.output
+        self.window.flush()
         pixels = display.read_picture()
         if output.kind != "count":
             return pixels
@@ -115,8 +117,8 @@ class Picture:
     def update(
         self, session: "ViewSession", state: ViewState, batches: Sequence[LineBatch], lines: Any
     ) -> None:
-        """Encodes and submits what has changed since the last call. `lines` says which lines the
-        batches are: anything that compares."""
+        """Encodes what has changed since the last call, to be submitted with the window's frame.
+        `lines` says which lines the batches are: anything that compares."""
         chosen = choose_output(session, state.shown)
         if chosen is None:
             return
@@ -168,8 +170,7 @@ class Picture:
                 batches,
                 frame.data.resources["depth"],
             )
-        self.device.wgpu.queue.submit([encoder.finish()])
-        display.submitted()
+        self.window.draw_before(encoder.finish(), display.submitted)
         self.drawn += 1
 
 
@@ -201,12 +202,3 @@ def frame_pixel(
     if not (0 <= x < frame.data.width and 0 <= y < frame.data.height):
         return None
     return x, y
-
-
-def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether both hold the same things: plain values compare, others have to be identical."""
-    plain = str | int | float | tuple | frozenset
-    return len(one) == len(other) and all(
-        a is b or (isinstance(a, plain) and isinstance(b, plain) and a == b)
-        for a, b in zip(one, other, strict=True)
-    )

@@ -151,6 +151,7 @@ def draw_frames(viewer: Viewer, frames: int, pick: tuple[int, int] | None) -> No
     if pick is not None:
         viewer.pick(*pick)
     # Once for what has arrived, once for what panels show of it.
+    viewer.refresh()
     for _ in range(3):
         viewer.window.draw_once(viewer.draw)
 

@@ -8,6 +8,8 @@ from imgui_bundle import imgui
 
 from engine.view import theme
 from engine.view.marks import mark
+from engine.view.quiet_window import QuietWindow
+from treeline.view.layout import Region, begin_region
 
 if TYPE_CHECKING:
     from engine.view.window import Window
@@ -36,10 +38,35 @@ def window_text(window: "Window") -> str:
     return text
 
 
-def draw_status(
-    session: "ViewSession", window: "Window", messages: Sequence[str], value: str
-) -> None:
-    """Inside its region. `value` is what is under the cursor."""
+class StatusBar:
+    """The line with its window."""
+
+    def __init__(self) -> None:
+        self.quiet = QuietWindow()
+
+    def draw(
+        self,
+        region: Region,
+        session: "ViewSession",
+        window: "Window",
+        messages: Sequence[str],
+        value: str,
+    ) -> None:
+        """`value` is what is under the cursor."""
+        timed = session.timed
+        newest = messages[-1] if messages else ""
+        valid = timed is None or timed.valid
+        shown = (session.error, session.busy, valid, session.size, session.idle, value, newest)
+        corner, size = (region.x, region.y), (region.width, region.height)
+        with self.quiet.window(
+            lambda: begin_region("##status", region), corner, size, shown
+        ) as build:
+            if build:
+                _draw_texts(session, window, newest, value)
+            imgui.end()
+
+
+def _draw_texts(session: "ViewSession", window: "Window", message: str, value: str) -> None:
     timed = session.timed
     if session.error is not None:
         _coloured(theme.ERROR, "failed")
@@ -50,7 +77,7 @@ def draw_status(
     else:
         imgui.text_disabled(session.device.info.adapter)
     mark("status.state")
-    for text in (frame_text(session), value, messages[-1] if messages else ""):
+    for text in (frame_text(session), value, message):
         if text:
             imgui.same_line(0.0, 1.5 * imgui.get_font_size())
             imgui.text_unformatted(text)

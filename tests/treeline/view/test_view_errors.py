@@ -99,7 +99,7 @@ def test_settings_last_until_the_next_run(
     found = {name: again[name] for name in OF_PANELS}
     assert found == {"panel_share": 0.4, "panel": "Rays", "palette": "plasma", "fly": True}
     next_one = Viewer(person.window, person.session, again, tmp_path, (24, 16))
-    assert next_one.state.palette == "plasma" and next_one.open_panel == "Rays"
+    assert next_one.state.palette == "plasma" and next_one.tabs.wanted == "Rays"
     assert type(next_one.control) is type(viewer.control)
     assert not list(tmp_path.rglob("imgui.ini"))
 

@@ -1,0 +1,107 @@
+"""A window of the interface that is built only when it may have changed.
+
+A panel's widgets cost the host 0.3 to 1 ms to build, and numbers that change 60 times a second
+cannot be read. So its contents are built while somebody is about to use them, in the frame in which
+what they show has become another, and else ten times a second; in all other frames imgui draws what
+was built last (its experimental refresh policy, which keeps a window's draw lists).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from imgui_bundle import imgui
+
+from engine.view import marks
+
+REFRESH_S = 0.1
+SETTLE_FRAMES = 3  # that are built after a change: widgets find their sizes from frame to frame
+NEVER = float("-inf")
+# What a focused widget answers to while no text is typed.
+_KEYS = (
+    imgui.Key.up_arrow,
+    imgui.Key.down_arrow,
+    imgui.Key.left_arrow,
+    imgui.Key.right_arrow,
+    imgui.Key.enter,
+    imgui.Key.space,
+    imgui.Key.escape,
+)
+
+Point = tuple[float, float]
+
+
+class QuietWindow:
+    """One window. `built` counts the frames that its contents were built in."""
+
+    def __init__(self) -> None:
+        self.built = 0
+        self._built_at = NEVER  # imgui's time
+        self._shown: tuple[Any, ...] = ()
+        self._settling = 0
+        self._touched = False  # by the mouse, or by a button that went down over it
+        self._focused = False
+        self._marks: dict[str, marks.Rectangle] = {}
+
+    def refresh(self) -> None:
+        """Builds it in the next frame, whatever else."""
+        self._settling = SETTLE_FRAMES
+
+    @contextmanager
+    def window(
+        self, begin: Callable[[], bool], corner: Point, size: Point, shown: tuple[Any, ...]
+    ) -> Iterator[bool]:
+        """`begin` opens the window, which lies at `corner` of `size`; whoever uses this closes it.
+        Gives whether to build the contents. `shown` is what the contents are of, but for the
+        numbers that change with every frame: compared by `same`."""
+        if not self._may_have_changed(corner, size, shown):
+            imgui.internal.set_next_window_refresh_policy(
+                int(imgui.internal.WindowRefreshFlags_.try_to_avoid_refresh)
+            )
+        before = len(marks.rectangles)
+        build = begin()
+        if build:
+            self._focused = imgui.is_window_focused(imgui.FocusedFlags_.root_and_child_windows)
+        yield build
+        if build:
+            self.built += 1
+            self._built_at = imgui.get_time()
+            self._marks = dict(islice(marks.rectangles.items(), before, None))
+        else:
+            marks.rectangles.update(self._marks)
+
+    def _may_have_changed(self, corner: Point, size: Point, shown: tuple[Any, ...]) -> bool:
+        # Draw lists hold places in the glyphs' texture, which imgui replaces as it grows.
+        seen = (corner, size, imgui.get_io().fonts.tex_next_unique_id, *shown)
+        changed = not same(seen, self._shown)
+        self._shown = seen
+        if self._in_use(corner, size) or changed:
+            self._settling = SETTLE_FRAMES
+        elif self._settling:
+            self._settling -= 1
+        return self._settling > 0 or imgui.get_time() - self._built_at >= REFRESH_S
+
+    def _in_use(self, corner: Point, size: Point) -> bool:
+        io = imgui.get_io()
+        x, y = io.mouse_pos.x - corner[0], io.mouse_pos.y - corner[1]
+        if 0 <= x < size[0] and 0 <= y < size[1]:
+            self._touched = True
+        elif self._touched and not imgui.is_any_mouse_down():
+            self._touched = False
+        return (
+            self._touched
+            or io.want_text_input
+            or (self._focused and any(imgui.is_key_down(key) for key in _KEYS))
+            # An open list belongs to the window that opened it, wherever it lies.
+            or imgui.is_popup_open("", imgui.PopupFlags_.any_popup)
+        )
+
+
+def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether both hold the same things: plain values compare, others have to be identical."""
+    plain = str | int | float | tuple | frozenset
+    return len(one) == len(other) and all(
+        a is b or (isinstance(a, plain) and isinstance(b, plain) and a == b)
+        for a, b in zip(one, other, strict=True)
+    )
