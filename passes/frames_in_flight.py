@@ -28,12 +28,14 @@ class _Sent:
 
 
 class FramesInFlight:
-    """Of one `Frame`; where that is made anew, so is this, and what was on its way is lost."""
+    """Of one `Frame`; where that is made anew, so is this, and what was on its way is lost.
+    `host_ms` is the host's time for reading back so far: copies, mapping, statistics."""
 
     def __init__(self, data: FrameData, frame: Frame) -> None:
         self.data = data
         self.frame = frame
         self.statistics = StatisticsBuffers(data)
+        self.host_ms = 0.0
         self._ring: ReadbackRing | None = None  # for those who never submit there is none
 
     @property
@@ -45,6 +47,7 @@ class FramesInFlight:
         device = self.data.device
         start = time.perf_counter()
         encoder = self.frame.encode()
+        begun = time.perf_counter()
         self.statistics.encode(encoder)
         copies = [*self.statistics.copies(), *self.frame.tick_copies()]
         traffic = Traffic.so_far(device).since(before)
@@ -53,16 +56,24 @@ class FramesInFlight:
             self._ring = ReadbackRing(device, size)
         sent = _Sent(replace(traffic, readback_bytes=size), inputs)
         self._ring.encode(encoder, copies, sent)
+        encoded = time.perf_counter()
         device.wgpu.queue.submit([encoder.finish()])
-        sent.encode_ms = 1e3 * (time.perf_counter() - start)
+        submitted = time.perf_counter()
+        sent.encode_ms = 1e3 * (submitted - start)
         self._ring.submitted()
+        self.host_ms += 1e3 * (encoded - begun + time.perf_counter() - submitted)
 
     def poll(self) -> FrameStats | None:
         """Of the newest frame that has come back since the last call, without waiting."""
-        arrived = [] if self._ring is None else self._ring.poll()
-        if not arrived:
+        if self._ring is None:
             return None
-        sent, packed = arrived[-1]
+        begun = time.perf_counter()
+        arrived = self._ring.poll()
+        stats = self._collect(*arrived[-1]) if arrived else None
+        self.host_ms += 1e3 * (time.perf_counter() - begun)
+        return stats
+
+    def _collect(self, sent: _Sent, packed: bytes) -> FrameStats:
         ticks = np.frombuffer(packed, np.uint64, offset=self.statistics.size)
         times = self.frame.times(ticks, sent.encode_ms)
         numbers = self.statistics.unpack(packed)

@@ -114,6 +114,11 @@ class HybridFrame:
         self.whole = True
         return True
 
+    @property
+    def read_back_ms(self) -> float:
+        """The host's time so far for reading submitted frames' statistics back."""
+        return self._in_flight.host_ms
+
     def poll(self) -> FrameStats | None:
         """Statistics of the newest submitted frame that is done, once; never waits."""
         stats = self._in_flight.poll()

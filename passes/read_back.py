@@ -18,6 +18,7 @@ from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
 
 TLAS_NAME = "(TLAS)"
+_HEADER_FIELDS = tuple(field.name for field in QUEUE_HEADER.fields)
 Numbers = Mapping[str, NDArray[Any]]
 
 
@@ -51,7 +52,7 @@ def collect_stats(
     failed = int(numbers["primary_failed"][0])
     for ray in data.rays:
         record = numbers[ray.queue][0]
-        header = {field.name: int(record[field.name]) for field in QUEUE_HEADER.fields}
+        header = dict(zip(_HEADER_FIELDS, record.tolist(), strict=True))
         failed |= header["failed"]
         basic: dict[str, Any] = {
             "rays": header["count"] - header["dropped"],

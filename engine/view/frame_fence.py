@@ -16,9 +16,11 @@ _WORD = 4
 
 
 class FrameFence:
-    """At most `in_flight` frames are unfinished after `submitted`; 0 waits for each one."""
+    """At most `in_flight` frames are unfinished after `submitted`; 0 waits for each one.
+    `waited_ms` is how long the last one waited."""
 
     def __init__(self, device: Device, in_flight: int) -> None:
+        self.waited_ms = 0.0
         self._in_flight = in_flight
         self._ring = ReadbackRing(device, _WORD, in_flight + 1)
         self._source = device.buffer("fence", _WORD, "COPY_SRC")
@@ -32,6 +34,8 @@ class FrameFence:
         was lost."""
         self._ring.submitted()
         self._ring.poll()
+        begun = time.perf_counter()
         while self._ring.in_flight > self._in_flight:
             time.sleep(ASK_AGAIN_S)
             self._ring.poll()
+        self.waited_ms = 1e3 * (time.perf_counter() - begun)

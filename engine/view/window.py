@@ -33,10 +33,10 @@ class Window:
     """A canvas, its presentation and its `interface`; owns no scene.
 
     `panel_ms` is the host time of the last frame's interface: building it in `draw` and encoding
-    it; `submit_ms` that of submitting it with what `draw_before` was given. `latency_ms` holds, for
-    every frame that input led to, the time from the first event to the present; on a CPU adapter to
-    the end of the drawing too. A window's events count from the end of the look before the one that
-    found them, the earliest they can have happened.
+    it; `submit_ms` that of submitting it with what `draw_before` was given, without waiting for the
+    GPU. `latency_ms` holds, for every frame that input led to, the time from the first event to the
+    present; on a CPU adapter to the end of the drawing too. A window's events count from the end of
+    the look before the one that found them, the earliest they can have happened.
     """
 
     def __init__(
@@ -226,7 +226,9 @@ class Window:
             self._raise_if_lost(error)
             raise
         self.panel_ms = 1e3 * (built - begun) + encode_ms
+        fenced = time.perf_counter()
         self._fence.submitted()
+        self.submit_ms += 1e3 * (time.perf_counter() - fenced) - self._fence.waited_ms
         self.frames += 1
         if self._input_since is not None:
             self.latency_ms.append(1e3 * (time.perf_counter() - self._input_since))
