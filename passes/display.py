@@ -50,6 +50,7 @@ class DisplayPass:
         self._range = device.buffer("display_range", DISPLAY_RANGE.size)
         self._palette = device.buffer("palette", 4 * 256)
         self._palette_name = ""
+        self._written = b""  # what the uniforms hold
         self._probe = Probe(device)
         self._ring = ReadbackRing(device, RANGE_RESULT_BYTES + PROBE_BYTES, RING_SLOTS)
         self._frame: HybridFrame | None = None
@@ -110,11 +111,7 @@ class DisplayPass:
     def auto_range(self, output: str, *, difference: bool = False) -> tuple[float, float] | None:
         """The newest automatic range of an output that was shown; None: not known yet. Counts: 0
         to what 99.9% of the pixels that sent a ray stay within (in steps of 3%), 1 at least."""
-        if output == "motion" or (output in SURFACE_FIELDS and output != "depth"):
-            return self._plain_range(output)
-        self._receive()
-        known = self._ranges.get((output, difference))
-        return known[:2] if known else None
+        return self.seen(output, difference=difference)[0]
 
     @staticmethod
     def _plain_range(output: str) -> tuple[float, float]:
@@ -122,9 +119,19 @@ class DisplayPass:
 
     def maximum(self, output: str, *, difference: bool = False) -> float | None:
         """The largest value (of differences: magnitude) with that range."""
+        return self.seen(output, difference=difference)[1]
+
+    def seen(
+        self, output: str, *, difference: bool = False
+    ) -> tuple[tuple[float, float] | None, float | None, Value | None]:
+        """`auto_range`, `maximum` and `value` as of one look at what has arrived."""
         self._receive()
         known = self._ranges.get((output, difference))
-        return known[2] if known else None
+        if output == "motion" or (output in SURFACE_FIELDS and output != "depth"):
+            shown: tuple[float, float] | None = self._plain_range(output)
+        else:
+            shown = known[:2] if known else None
+        return shown, known[2] if known else None, self._value
 
     def value(self) -> Value | None:
         """The newest value under a cursor that has arrived, without waiting."""
@@ -218,7 +225,9 @@ class DisplayPass:
             high = max(abs(low), abs(high))
             low = -high
         record["low"], record["high"] = low, high
-        self.device.write(self._uniforms, record)
+        if record.tobytes() != self._written:
+            self._written = record.tobytes()
+            self.device.write(self._uniforms, record)
 
     def _write_palette(self, name: str) -> None:
         if name != self._palette_name:

@@ -112,10 +112,9 @@ class Interface:
         self._implot = implot.create_context()
         theme.apply(self._scale)
 
-    def encode(self, target: Any) -> Any:
-        """A command encoder that draws what was built last into `target`, a texture view."""
+    def encode(self, encoder: Any, target: Any) -> None:
+        """Draws what was built last into `target`, a texture view."""
         self._make_current()
-        encoder = self._device.create_command_encoder(label="interface")
         render_pass = encoder.begin_render_pass(
             label="interface",
             color_attachments=[
@@ -129,7 +128,6 @@ class Interface:
         )
         self.backend.render(imgui.get_draw_data(), render_pass)
         render_pass.end()
-        return encoder
 
     def close(self) -> None:
         self._make_current()

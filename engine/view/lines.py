@@ -19,6 +19,7 @@ from engine.gpu.shader import compose
 from engine.gpu.stage import BindGroups, read_bindings
 from engine.gpu.structs import Field, Struct
 from engine.scene.camera import Camera
+from engine.view.same import same
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -113,6 +114,7 @@ class LineRenderer:
         self._indices = device.upload("line corners", corners, "INDEX|COPY_DST")
         self._nothing = self._nothing_view()
         self._views: dict[float, Any] = {}  # a uniform buffer a line width
+        self._seen: dict[float, tuple[Any, ...]] = {}  # what each of them holds
 
     def _nothing_view(self) -> Any:
         """A depth picture of one pixel that sees nothing."""
@@ -184,15 +186,30 @@ class LineRenderer:
         """One render pass over `picture`, a texture view of `size` (width, height), batches in
         order. `depth`: view of an r32float texture of any size, metres along the view axis, 0
         where nothing is; without it nothing is hidden."""
-        drawn = [batch for batch in batches if batch.count]
-        if not drawn:
+        if not any(batch.count for batch in batches):
             return
-        for width in {batch.width for batch in drawn}:
-            self._write_view(width, size, camera, hidden_alpha)
         scope = encoder.begin_render_pass(
             label="lines",
             color_attachments=[{"view": picture, "load_op": "load", "store_op": "store"}],
         )
+        self.draw(scope, size, camera, batches, depth, hidden_alpha=hidden_alpha)
+        scope.end()
+
+    def draw(
+        self,
+        scope: Any,
+        size: tuple[int, int],
+        camera: Camera,
+        batches: Sequence[LineBatch],
+        depth: Any = None,
+        *,
+        hidden_alpha: float = HIDDEN_ALPHA,
+    ) -> None:
+        """As `encode`, in a render pass that somebody else begins and ends."""
+        drawn = [batch for batch in batches if batch.count]
+        if not drawn:
+            return
+        self._write_views({batch.width for batch in drawn}, size, camera, hidden_alpha)
         scope.set_index_buffer(self._indices, "uint32")
         for batch in drawn:
             scope.set_pipeline(self._pipelines[batch.kind].native)
@@ -206,20 +223,27 @@ class LineRenderer:
             }
             scope.set_bind_group(0, self._groups.get(resources))
             scope.draw_indexed(6 * (EDGES if batch.kind == "boxes" else 1), batch.count)
-        scope.end()
 
-    def _write_view(
-        self, width: float, size: tuple[int, int], camera: Camera, hidden_alpha: float
+    def _write_views(
+        self, widths: set[float], size: tuple[int, int], camera: Camera, hidden_alpha: float
     ) -> None:
-        if width not in self._views:
-            self._views[width] = self.device.buffer("line view", VIEW.size, "UNIFORM|COPY_DST")
+        """Those that are to hold something else than they do."""
+        seen = (size, camera, hidden_alpha)
+        old = [width for width in widths if not same(self._seen.get(width, ()), seen)]
+        if not old:
+            return
         record = np.zeros(1, VIEW.dtype)
         record["view_projection"] = camera.projection(size[0] / size[1]) @ camera.view_matrix()
         record["picture_size"] = size
-        record["near"], record["width"] = camera.near, width
+        record["near"] = camera.near
         record["softness"] = self.softness
         record["hidden_alpha"], record["depth_slack"] = hidden_alpha, DEPTH_SLACK
-        self.device.write(self._views[width], record)
+        for width in old:
+            if width not in self._views:
+                self._views[width] = self.device.buffer("line view", VIEW.size, "UNIFORM|COPY_DST")
+            record["width"] = width
+            self.device.write(self._views[width], record)
+            self._seen[width] = seen
 
 
 def wgsl() -> str:

@@ -4,6 +4,7 @@ It has the size of the place on the screen, so that lines stay sharp over a pict
 rendered smaller. Colours are sRGB bytes, as PNG files hold them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.gpu.device import Device
@@ -54,9 +55,17 @@ class PictureTarget:
         )
         self.view = self.texture.create_view()
 
-    def blit(self, encoder: Any, source: Any, *, smooth: bool) -> None:
+    def blit(
+        self,
+        encoder: Any,
+        source: Any,
+        *,
+        smooth: bool,
+        over: Callable[[Any], None] | None = None,
+    ) -> None:
         """Fills the target with the texture view `source` of any size. `smooth` blends between
-        source pixels: for colours, never for ids or counts."""
+        source pixels: for colours, never for ids or counts. `over` draws over it in the same render
+        pass."""
         filtering = "linear" if smooth else "nearest"
         if self._source is None or self._source[:2] != (source, filtering):
             group = self.device.wgpu.create_bind_group(
@@ -74,4 +83,6 @@ class PictureTarget:
         scope.set_pipeline(self._pipeline)
         scope.set_bind_group(0, self._source[2])
         scope.draw(3)
+        if over is not None:
+            over(scope)
         scope.end()

@@ -14,6 +14,7 @@ from typing import Any
 from imgui_bundle import imgui
 
 from engine.view import marks
+from engine.view.same import same
 
 REFRESH_S = 0.1
 SETTLE_FRAMES = 3  # that are built after a change: widgets find their sizes from frame to frame
@@ -96,12 +97,3 @@ class QuietWindow:
             # An open list belongs to the window that opened it, wherever it lies.
             or imgui.is_popup_open("", imgui.PopupFlags_.any_popup)
         )
-
-
-def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether both hold the same things: plain values compare, others have to be identical."""
-    plain = str | int | float | tuple | frozenset
-    return len(one) == len(other) and all(
-        a is b or (isinstance(a, plain) and isinstance(b, plain) and a == b)
-        for a, b in zip(one, other, strict=True)
-    )

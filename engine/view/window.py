@@ -33,7 +33,7 @@ class Window:
     """A canvas, its presentation and its `interface`; owns no scene.
 
     `panel_ms` is the host time of the last frame's interface: building it in `draw` and encoding
-    it; `submit_ms` that of submitting it with what `draw_before` was given, without waiting for the
+    it; `submit_ms` that of submitting it with what `commands` was given, without waiting for the
     GPU. `latency_ms` holds, for every frame that input led to, the time from the first event to the
     present; on a CPU adapter to the end of the drawing too. A window's events count from the end of
     the look before the one that found them, the earliest they can have happened.
@@ -57,7 +57,8 @@ class Window:
         self.frames = 0
         self._target: Any = None  # offscreen, and for `picture`
         self._target_view: Any = None
-        self._before: list[tuple[Any, Callable[[], None]]] = []  # commands, and whom to tell
+        self._encoder: Any = None  # of the frame that is being built
+        self._submitted: list[Callable[[], None]] = []  # whom to tell of its submission
         self._input_since: float | None = None
         self._polled = float("inf")  # when events were last looked for; never yet
         self._last_frame: float | None = None
@@ -223,6 +224,7 @@ class Window:
             if type(error).__name__ == "DrawCancelled":  # covered, or between two sizes
                 self.flush()
                 return False
+            self.drop_commands()
             self._raise_if_lost(error)
             raise
         self.panel_ms = 1e3 * (built - begun) + encode_ms
@@ -243,7 +245,8 @@ class Window:
         else:
             target = self._context.get_current_texture().create_view()
         acquired = time.perf_counter()
-        encoder = self.interface.encode(target)
+        encoder = self.commands()
+        self.interface.encode(encoder, target)
         self._fence.encode(encoder)
         commands = encoder.finish()
         encoded = time.perf_counter()
@@ -253,22 +256,34 @@ class Window:
             self._context._rc_present()
         return 1e3 * (encoded - acquired)
 
-    def draw_before(self, commands: Any, submitted: Callable[[], None]) -> None:
-        """A command buffer that goes with the frame that is being built, before its interface, in
-        the same submission: each costs the host as much as some forty calls. `submitted` is called
-        after it."""
-        self._before.append((commands, submitted))
+    def commands(self) -> Any:
+        """The command encoder of the frame that is being built: what is put into it comes before
+        the interface, in the same submission. Each encoder and each submission costs the host as
+        much as many calls."""
+        if self._encoder is None:
+            self._encoder = self.device.wgpu.create_command_encoder(label="window")
+        return self._encoder
+
+    def when_submitted(self, tell: Callable[[], None]) -> None:
+        """`tell` is called after the submission of what `commands` has been given."""
+        self._submitted.append(tell)
+
+    def drop_commands(self) -> None:
+        """After an error: nobody can say what `commands` holds."""
+        self._encoder = None
+        self._submitted.clear()
 
     def flush(self) -> None:
-        """Submits now what `draw_before` was given, for who is about to read it."""
-        if self._before:
-            self._submit()
+        """Submits now what `commands` was given, for who is about to read it."""
+        if self._encoder is not None:
+            self._submit(self._encoder.finish())
 
-    def _submit(self, *interface: Any) -> None:
-        before, self._before = self._before, []
-        self.device.wgpu.queue.submit([*(commands for commands, _ in before), *interface])
-        for _, submitted in before:
-            submitted()
+    def _submit(self, commands: Any) -> None:
+        self._encoder = None
+        told, self._submitted = self._submitted, []
+        self.device.wgpu.queue.submit([commands])
+        for tell in told:
+            tell()
 
     def _raise_if_lost(self, error: Exception) -> None:
         if "device is lost" in str(error).lower():
@@ -298,7 +313,10 @@ class Window:
         texture of its own."""
         self._make_target()
         queue = self.device.wgpu.queue
-        queue.submit([self.interface.encode(self._target_view).finish()])
+        self.flush()
+        encoder = self.device.wgpu.create_command_encoder(label="interface")
+        self.interface.encode(encoder, self._target_view)
+        queue.submit([encoder.finish()])
         width, height = self.pixel_size
         row = -(-width * 4 // 256) * 256
         data = queue.read_texture(
@@ -324,7 +342,7 @@ class Window:
         """After a lost device: drops all that was the old one's, images too, and goes on with
         `device`. The interface keeps its state."""
         self._target = None
-        self._before.clear()
+        self.drop_commands()
         if not self.offscreen:
             self._context.unconfigure()
         self._open(device)

@@ -11,9 +11,9 @@ from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.view.lines import LineBatch, LineRenderer
 from engine.view.picture_target import PictureTarget
-from engine.view.quiet_window import same
+from engine.view.same import same
 from engine.view.window import Window
-from passes.display import DisplayPass
+from passes.display import DisplayPass, Value
 from passes.hybrid import HybridFrame
 from passes.outputs import Output
 from treeline.pictures import U8, add_legend, output_legend
@@ -36,6 +36,7 @@ class Picture:
         self.lines = LineRenderer(device)
         self.output: Output | None = None
         self.frame: HybridFrame | None = None
+        self.value = ""  # under the cursor: the output's name and the value with its unit
         self.drawn = 0  # pictures encoded so far
         self.host_ms = 0.0  # that the last frame's lines and picture took to encode
         self._displays: dict[tuple[int, int], DisplayPass] = {}
@@ -84,19 +85,6 @@ class Picture:
             return None
         return kept
 
-    @property
-    def value(self) -> str:
-        """What is under the cursor: the output's name and the value with its unit."""
-        if self.frame is None or self.output is None:
-            return ""
-        found = self.display(self.frame).value()
-        if found is None or found.output != self.output.name or self._cursor is None:
-            return ""
-        text = f"{self.output.label}: {found.text}"
-        # Of a small frame, a pixel is none that could be picked or found again.
-        size = (self.frame.data.width, self.frame.data.height)
-        return f"({found.pixel[0]}, {found.pixel[1]}) {text}" if size == self._size else text
-
     def pixels(self, state: ViewState) -> U8:
         """[h, w, 3] the output as it is shown, without lines; a heat map with its legend. Waits."""
         if self.frame is None or self.output is None:
@@ -128,14 +116,9 @@ class Picture:
         self._cursor = frame_pixel(frame, session, state)
         kept = self.baseline_plane(frame, output)
         baseline = kept if state.difference else None
-        known = display.auto_range(output.name, difference=baseline is not None)
-        state.seen = Seen(
-            output,
-            state.heat_range or known,
-            display.maximum(output.name, difference=baseline is not None),
-            self.value,
-            kept is not None,
-        )
+        known, maximum, value = display.seen(output.name, difference=baseline is not None)
+        self.value = self._value_text(value)
+        state.seen = Seen(output, state.heat_range or known, maximum, self.value, kept is not None)
         seen = (
             frame,
             session.version,
@@ -150,7 +133,7 @@ class Picture:
         if same(seen, self._seen):
             return
         self._seen = seen
-        encoder = self.device.wgpu.create_command_encoder(label="display")
+        encoder = self.window.commands()
         display.encode(
             encoder,
             frame,
@@ -160,18 +143,26 @@ class Picture:
             baseline,
             cursor=self._cursor,
         )
-        self.target.blit(encoder, display.view, smooth=output.kind in ("colour", "vector"))
-        if batches:
-            self.lines.encode(
-                encoder,
-                self.target.view,
-                self.target.size,
-                session.camera,
-                batches,
-                frame.data.resources["depth"],
+
+        def draw_lines(scope: Any) -> None:
+            self.lines.draw(
+                scope, self.target.size, session.camera, batches, frame.data.resources["depth"]
             )
-        self.window.draw_before(encoder.finish(), display.submitted)
+
+        smooth = output.kind in ("colour", "vector")
+        self.target.blit(encoder, display.view, smooth=smooth, over=draw_lines)
+        self.window.when_submitted(display.submitted)
         self.drawn += 1
+
+    def _value_text(self, found: Value | None) -> str:
+        if self.frame is None or self.output is None:
+            return ""
+        if found is None or found.output != self.output.name or self._cursor is None:
+            return ""
+        text = f"{self.output.label}: {found.text}"
+        # Of a small frame, a pixel is none that could be picked or found again.
+        size = (self.frame.data.width, self.frame.data.height)
+        return f"({found.pixel[0]}, {found.pixel[1]}) {text}" if size == self._size else text
 
 
 def choose_output(session: "ViewSession", name: str) -> tuple[HybridFrame, Output] | None:

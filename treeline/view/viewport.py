@@ -128,6 +128,7 @@ class Viewport:
             batches, lines = self._lines(pixels, tree, walks)
             self.picture.update(self.session, self.state, batches, lines)
         except expected_errors() as error:
+            self.window.drop_commands()
             self.session.fail(error)
             return
         self.picture.host_ms = 1e3 * (time.perf_counter() - started)

@@ -1,7 +1,9 @@
 """What the colours of a heat map mean: the palette with its ends, and which range it spans."""
 
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from imgui_bundle import imgui
 
@@ -16,11 +18,7 @@ def gradient(colours: npt.NDArray[Any], width: float, height: float) -> None:
     """Draws a palette [n, 3] of bytes, low values at the left, at the cursor."""
     corner = imgui.get_cursor_screen_pos()
     draw = imgui.get_window_draw_list()
-    last = len(colours) - 1
-    ends = []
-    for step in range(STEPS + 1):
-        r, g, b = (int(c) for c in colours[step * last // STEPS])
-        ends.append(0xFF000000 | b << 16 | g << 8 | r)
+    ends = _ends(np.ascontiguousarray(colours, np.uint8).tobytes())
     for step in range(STEPS):
         left, right = ends[step], ends[step + 1]
         draw.add_rect_filled_multi_color(
@@ -32,6 +30,16 @@ def gradient(colours: npt.NDArray[Any], width: float, height: float) -> None:
             left,
         )
     imgui.dummy(imgui.ImVec2(width, height))
+
+
+@lru_cache(maxsize=16)
+def _ends(colours: bytes) -> tuple[int, ...]:
+    """Of the pieces, as imgui packs colours; `colours` are [n, 3]."""
+    last = len(colours) // 3 - 1
+    places = (3 * (step * last // STEPS) for step in range(STEPS + 1))
+    return tuple(
+        0xFF000000 | colours[p + 2] << 16 | colours[p + 1] << 8 | colours[p] for p in places
+    )
 
 
 def legend(
