@@ -211,8 +211,11 @@ class LineRenderer:
             return
         self._write_views({batch.width for batch in drawn}, size, camera, hidden_alpha)
         scope.set_index_buffer(self._indices, "uint32")
+        kind = ""
         for batch in drawn:
-            scope.set_pipeline(self._pipelines[batch.kind].native)
+            if batch.kind != kind:
+                kind = batch.kind
+                scope.set_pipeline(self._pipelines[kind].native)
             resources = {
                 "view": self._views[batch.width],
                 "items": batch.items,

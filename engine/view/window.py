@@ -8,6 +8,7 @@ goes into `work`, after the present. Times are milliseconds; sizes are (width, h
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,11 @@ HISTORY = 1000  # frames that `latency_ms` remembers
 class Window:
     """A canvas, its presentation and its `interface`; owns no scene.
 
-    `panel_ms` is the host time of the last frame's interface: building it in `draw` and encoding
-    it; `submit_ms` that of submitting it with what `commands` was given, without waiting for the
-    GPU. `latency_ms` holds, for every frame that input led to, the time from the first event to the
-    present; on a CPU adapter to the end of the drawing too. A window's events count from the end of
-    the look before the one that found them, the earliest they can have happened.
+    `panel_ms` is the host time of the last frame's interface: events, building it in `draw` and
+    encoding it; `submit_ms` that of submitting it with what `commands` was given, without waiting
+    for the GPU. `latency_ms` holds, for every frame that input led to, the time from the first
+    event to the present; on a CPU adapter to the end of the drawing too. A window's events count
+    from the end of the look before the one that found them, the earliest they can have happened.
     """
 
     def __init__(
@@ -208,17 +209,17 @@ class Window:
         """One frame from the events until now; offscreen, the picture stays on the device. False
         when there was nothing to draw into (closed, minimised, covered). AdapterError where the
         device was lost: `replace_device` goes on."""
+        begun = time.perf_counter()
         self._process_events()
         if self.closed or not self.visible:
             self._input_since = None
             return False
-        begun = time.perf_counter()
         seconds = self._seconds_passed(begun)
         self.interface.build(draw, self.logical_size, self.pixel_ratio, seconds)
         built = time.perf_counter()
         try:
             # wgpu aborts when a surface is closed whose texture was taken and not presented.
-            with signals_held():
+            with nullcontext() if self.offscreen else signals_held():
                 encode_ms = self._draw_interface()
         except Exception as error:
             if type(error).__name__ == "DrawCancelled":  # covered, or between two sizes
