@@ -1,24 +1,31 @@
 """Does the viewer stay as fast and as small as it began?
 
-`python -m benchmarks.view_soak [--scene F] [--minutes 30] [--switches 500] [--seed 0] [--out F]`
+`python -m benchmarks.view_soak [--scene F] [--minutes 30] [--switches 500] [--warm-switches 300]
+[--seed 0] [--out F]`
 
 An offscreen viewer is driven by a seeded script for `--minutes` and at least `--switches` changes:
 the mouse orbits without rest; options, outputs, panels, picks, pins, box levels and sizes change at
-random. Before and after, the same reference frames are drawn: same settings, same camera. At every
-tenth of the switches everything goes back to the reference, and the resident set is taken there
-(what other settings hold, larger structures or a baseline's, is no growth), beside the device's
-buffers, textures and bind groups and the pipelines made so far. The resident set, live pipelines
-and the panels' time are also sampled once a second. The command ends with exit code 1
-where the resident set at the reference grows by more than its limit after the warm-up, pipelines
-exceed theirs, or the reference frames have become slower by more than 5% (on a CPU adapter, whose
-clock belongs to other programs too, this is reported and does not count).
+random. `--warm-switches` before that, as fast as they go, fill what is kept by design up to its
+bounds: pipelines, two structures, the driver's caches. Before and after all of it, the same
+reference frames are drawn: same settings, same camera. At every tenth of the switches everything
+goes back to the reference, and the resident set is taken there (what other settings hold, larger
+structures or a baseline's, is no growth), beside what malloc has given out, the device's buffers,
+textures and bind groups and the pipelines made so far. The resident set, live pipelines and the
+panels' time are also sampled once a second. The command ends with exit code 1 where the resident
+set at the reference grows by more than its limit, pipelines exceed theirs, or the reference frames
+have become slower by more than 5% (on a CPU adapter, whose clock belongs to other programs too,
+this is reported and does not count).
 """
 
+import ctypes
 import gc
 import os
+import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Annotated, Any
+from xml.etree import ElementTree
 
 import numpy as np
 import typer
@@ -39,8 +46,6 @@ REFERENCE_FRAMES = 50
 SLOWER_LIMIT = 1.05
 GROWTH_LIMIT_MIB = 64.0  # of the resident set at the reference
 CHECKPOINTS = 10
-# Until then kept pipelines, structures and the driver's caches fill up to their bounds.
-WARM_CHECKPOINTS = 3
 SWITCH_EVERY_S = 0.4  # at most, while there is time; fewer seconds than that end early
 PATIENCE_S = 300.0  # for the reference to be drawn
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -51,14 +56,40 @@ def resident_mib() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 2**20
 
 
-def device_objects() -> dict[str, int]:
+def allocated_mib() -> float:
+    """What glibc's malloc has given out and not got back, in all arenas; NaN elsewhere. The
+    resident set less this is what allocators and drivers keep for later."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "malloc_info"):
+        return float("nan")
+    with tempfile.TemporaryFile() as file:
+        libc.fdopen.restype = ctypes.c_void_p
+        libc.malloc_info.argtypes = [ctypes.c_int, ctypes.c_void_p]
+        libc.fclose.argtypes = [ctypes.c_void_p]
+        stream = libc.fdopen(os.dup(file.fileno()), b"w")
+        libc.malloc_info(0, stream)
+        libc.fclose(stream)
+        file.seek(0)
+        heaps = ElementTree.parse(file).getroot()
+    sizes = {
+        (row.tag, row.get("type")): int(row.get("size", 0))
+        for row in heaps
+        if row.tag in ("total", "system")
+    }
+    free = sizes["total", "fast"] + sizes["total", "rest"]
+    return (sizes["system", "current"] - free + sizes["total", "mmap"]) / 2**20
+
+
+def device_objects() -> dict[str, float]:
     """How many buffers, textures and bind groups are alive on the device, whose memory need not be
-    in the resident set."""
+    in the resident set, and how large the buffers are."""
     import wgpu  # not before a device has been opened: see engine/gpu/device.py
 
     counts = wgpu.diagnostics.object_counts.get_dict()
     names = {"buffers": "Buffer", "textures": "Texture", "bind_groups": "BindGroup"}
-    return {name: int(counts[kind]["count"]) for name, kind in names.items()}
+    alive: dict[str, float] = {name: int(counts[kind]["count"]) for name, kind in names.items()}
+    sizes = [item.size for item in gc.get_objects() if isinstance(item, wgpu.GPUBuffer)]
+    return {**alive, "buffer_mib": sum(sizes) / 2**20}
 
 
 class Script:
@@ -186,12 +217,18 @@ def sample(viewer: Viewer, started: float, script: Script) -> dict[str, float]:
         "seconds": time.monotonic() - started,
         "switches": script.switches,
         "resident_mib": resident_mib(),
+        "allocated_mib": allocated_mib(),
         "pipelines": device.pipelines.live,
         "stack_pipelines": device.pipelines.live_stacks,
         "pipelines_made": device.pipelines.made,
         **device_objects(),
         "panel_ms": viewer.window.panel_ms,
     }
+
+
+def show(row: dict[str, float]) -> None:
+    """One checkpoint, as it comes: a soak takes long."""
+    print("  ".join(f"{name} {value:.0f}" for name, value in row.items()), file=sys.stderr)
 
 
 def summary(samples: list[dict[str, float]]) -> dict[str, float]:
@@ -215,6 +252,7 @@ def main(
     scene: Annotated[Path | None, typer.Option(help="Default: the embedded hall")] = None,
     minutes: Annotated[float, typer.Option(min=0.0)] = 30.0,
     switches: Annotated[int, typer.Option(min=0)] = 500,
+    warm_switches: Annotated[int, typer.Option(min=0)] = 300,
     size: Annotated[str, typer.Option(metavar="WxH")] = "960x540",
     seed: Annotated[int, typer.Option()] = 0,
     adapter: Annotated[str | None, typer.Option(help="index or part of the name")] = None,
@@ -235,22 +273,27 @@ def main(
     before = reference_times(viewer, settings, (width, height))
     samples: list[dict[str, float]] = []
     latencies: list[float] = []
-    started = time.monotonic()
-    next_switch = next_sample = started
     errors: dict[str, int] = {}
     checkpoints: list[dict[str, float]] = []
+    script.switches = -warm_switches
+    started = time.monotonic()
+    next_switch = next_sample = started
     while time.monotonic() - started < 60 * minutes or script.switches < switches:
+        if script.switches < 0:
+            started = time.monotonic()
         now = time.monotonic()
-        if script.switches >= len(checkpoints) * switches / CHECKPOINTS:
+        if script.switches >= len(checkpoints) * switches / CHECKPOINTS:  # not while warming up
             script.let_go()
             go_back(viewer, settings, (width, height))
             gc.collect()
             checkpoints.append(sample(viewer, started, script))
+            show(checkpoints[-1])
         if now >= next_switch:
             script.switch()
             left = max(60 * minutes - (now - started), 0.0)
             pause = left / max(switches - script.switches, 1)
-            next_switch = now + max(pause, 0.0 if left == 0 else SWITCH_EVERY_S / 8)
+            least = 0.0 if left == 0 else SWITCH_EVERY_S / 8
+            next_switch = now + (SWITCH_EVERY_S if script.switches <= 0 else max(pause, least))
         else:
             script.orbit()
         window.draw_once(viewer.draw)
@@ -262,23 +305,25 @@ def main(
             if session.error.kind in ("device", "fault"):
                 raise SystemExit(f"after {script.switches} switches: {session.error.message}")
             session.change(settings)
-        if now >= next_sample:
+        if now >= next_sample and script.switches >= 0:
             samples.append(sample(viewer, started, script))
             next_sample = now + 1.0
     script.let_go()
     go_back(viewer, settings, (width, height))
     gc.collect()
     checkpoints.append(sample(viewer, started, script))
+    show(checkpoints[-1])
     after = reference_times(viewer, settings, (width, height))
     slower = float(np.median(after) / np.median(before))
     measured = summary(samples)
     at_reference = [row["resident_mib"] for row in checkpoints]
-    growth = growth_after_warm_up(at_reference)
+    growth = float(np.median(at_reference[-3:]) - np.median(at_reference[:3]))
     result = {
         "context": make_context(device),
         "scene": name,
         "scene_sha256": loaded.sha256,
         "seed": seed,
+        "warm_switches": warm_switches,
         "minutes": (time.monotonic() - started) / 60,
         "switches": script.switches,
         "refused": errors,
@@ -305,12 +350,6 @@ def main(
         faults.append(f"reference frames take {slower:.2f} of what they took")
     print("; ".join(faults) or "no growth, no slow-down")
     raise SystemExit(1 if faults else 0)
-
-
-def growth_after_warm_up(at_reference: list[float]) -> float:
-    """From the median of the first three points after the warm-up to that of the last three."""
-    warm = at_reference[min(WARM_CHECKPOINTS, len(at_reference) - 1) :]
-    return float(np.median(warm[-3:]) - np.median(warm[:3]))
 
 
 def percentiles(values: list[float]) -> dict[str, float]:

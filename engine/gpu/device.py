@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.gpu.errors import AdapterError, LimitError
 from engine.gpu.faults import works_around
+from engine.gpu.host_memory import return_large_blocks
 from engine.gpu.pipelines import PipelineCache
 from engine.gpu.shader import ComposedShader, Composer
 
@@ -119,6 +120,8 @@ class Device:
     def __init__(self, adapter: Any) -> None:
         self.info = _info(adapter)
         self.features = frozenset(f for f in WANTED if f in adapter.features)
+        if self.info.is_cpu:
+            return_large_blocks()
         try:
             self.wgpu = adapter.request_device_sync(
                 label="treeline",
