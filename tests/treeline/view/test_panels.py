@@ -21,7 +21,7 @@ from treeline.view.ray_rows import PER, build_rows, ray_columns, ray_rows
 from treeline.view.rays_panel import RaysPanel
 from treeline.view.view_state import Seen
 
-SIZE = (460, 900)
+SIZE = (460, 1300)
 Until = Callable[..., int]
 
 
