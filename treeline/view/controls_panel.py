@@ -122,7 +122,7 @@ class ControlsPanel:
         # Closed at first: a line a pass would push the options out of the window.
         if of_passes:
             opened = imgui.tree_node("each pass")
-            mark("controls.passes")
+            mark("controls.every_pass")
             if opened:
                 draw_effects(of_passes)
                 imgui.tree_pop()

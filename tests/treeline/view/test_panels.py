@@ -89,7 +89,7 @@ def test_pin_change_swap_and_unpin(show: Any, session: Any, until: Until) -> Non
     assert any(text.startswith("shadow: ") and "-100% triangle tests" in text for text in texts)
     drawn = {name for name in marks.rectangles if "controls.effect" in name}
     assert drawn == {f"controls.effect.{name}" for name in ("frame", "reflection", "shadow")}
-    shown.click("controls.passes")
+    shown.click("controls.every_pass")
     assert len([name for name in marks.rectangles if "controls.effect" in name]) == len(texts)
     shown.click("controls.swap")
     assert session.settings == ViewSettings() and session.label == "A"
