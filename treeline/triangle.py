@@ -20,8 +20,14 @@ from engine.gpu.shader import compose
 
 SIZE = (1280, 720)
 CORNERS = [[[-0.9, -0.8, 0.0], [0.9, -0.8, 0.0], [0.0, 0.8, 0.0]]]
-# What the traversal kernel leaves to its user: the stack, the alpha test, the counters.
-PARTS = {"stack": "stack_64", "accept": "accept_all", "count": "count_nothing"}
+# What the traversal kernel leaves to its user: the ray types, the stack, the alpha test, the
+# counters.
+PARTS = {
+    "ray_types": "one_ray_type",
+    "stack": "stack_64",
+    "accept": "accept_all",
+    "count": "count_nothing",
+}
 
 
 def scene_words(options: BuildOptions) -> NDArray[np.uint32]:
