@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from bvh.tlas import BvhInstance
 from bvh.validate import validate
 
 
+@cache
 def _scene(nodes: str) -> SceneBvh:
+    """Shared: tests change copies of its words."""
     rng = np.random.default_rng(7)
     centre = rng.random((400, 1, 3)) * 8
     triangles = (centre + rng.normal(size=(400, 3, 3)) * 0.2).astype(np.float32)
@@ -28,7 +31,9 @@ def _scene(nodes: str) -> SceneBvh:
         BvhInstance(0, name="a"),
         BvhInstance(0, moved, 0x0F, 2, 9, InstanceFlags.FORCE_OPAQUE, "b"),
     ]
-    return assemble([blas], ["mesh"], instances, options)
+    found = assemble([blas], ["mesh"], instances, options)
+    found.words.flags.writeable = found.parents.flags.writeable = False
+    return found
 
 
 @pytest.fixture(params=["fp32", "fp16"])
