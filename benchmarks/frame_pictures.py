@@ -43,7 +43,7 @@ class Shot:
 
 SHOTS = (
     Shot("kitchen_frame.toml", "kitchen-frame.jpg", 6.0, 1.1),
-    Shot("hall_frame.toml", "hall-frame.jpg", 8.0, 1.0),
+    Shot("hall_frame.toml", "hall-frame.jpg", 4.0, 1.0),
 )
 
 
