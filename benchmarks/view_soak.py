@@ -1,11 +1,11 @@
 """Does the viewer stay as fast and as small as it began?
 
-`python -m benchmarks.view_soak [--scene F] [--minutes 30] [--switches 500] [--warm-switches 300]
+`python -m benchmarks.view_soak [--scene F] [--minutes 30] [--switches 500] [--warm-switches 200]
 [--seed 0] [--out F]`
 
 An offscreen viewer is driven by a seeded script for `--minutes` and at least `--switches` changes:
 the mouse orbits without rest; options, outputs, panels, picks, pins, box levels and sizes change at
-random. `--warm-switches` before that, as fast as they go, fill what is kept by design up to its
+random. `--warm-switches` before that, each until it is drawn, fill what is kept by design up to its
 bounds: pipelines, two structures, the driver's caches. Before and after all of it, the same
 reference frames are drawn: same settings, same camera. At every tenth of the switches everything
 goes back to the reference, and the resident set is taken there (what other settings hold, larger
@@ -47,6 +47,7 @@ SLOWER_LIMIT = 1.05
 GROWTH_LIMIT_MIB = 64.0  # of the resident set at the reference
 CHECKPOINTS = 10
 SWITCH_EVERY_S = 0.4  # at most, while there is time; fewer seconds than that end early
+WARM_PATIENCE_S = 30.0  # for a switch of the warm-up
 PATIENCE_S = 300.0  # for the reference to be drawn
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -252,7 +253,7 @@ def main(
     scene: Annotated[Path | None, typer.Option(help="Default: the embedded hall")] = None,
     minutes: Annotated[float, typer.Option(min=0.0)] = 30.0,
     switches: Annotated[int, typer.Option(min=0)] = 500,
-    warm_switches: Annotated[int, typer.Option(min=0)] = 300,
+    warm_switches: Annotated[int, typer.Option(min=0)] = 200,
     size: Annotated[str, typer.Option(metavar="WxH")] = "960x540",
     seed: Annotated[int, typer.Option()] = 0,
     adapter: Annotated[str | None, typer.Option(help="index or part of the name")] = None,
@@ -288,12 +289,15 @@ def main(
             gc.collect()
             checkpoints.append(sample(viewer, started, script))
             show(checkpoints[-1])
-        if now >= next_switch:
+        warming = script.switches < 0
+        if warming and not session.ready and now < next_switch + WARM_PATIENCE_S:
+            script.let_go()  # what was switched to is made, and drawn once
+        elif now >= next_switch:
             script.switch()
             left = max(60 * minutes - (now - started), 0.0)
             pause = left / max(switches - script.switches, 1)
             least = 0.0 if left == 0 else SWITCH_EVERY_S / 8
-            next_switch = now + (SWITCH_EVERY_S if script.switches <= 0 else max(pause, least))
+            next_switch = now + (SWITCH_EVERY_S if warming else max(pause, least))
         else:
             script.orbit()
         window.draw_once(viewer.draw)
