@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bvh.gpu.trace_rays import STACK_SIZES
 from bvh.rays import RayFlags
 from engine.gpu.errors import UserError
+from passes.ray_kernel import AS_FRAME, RayKernel
 
 GBUFFERS = ("raster", "rays")
 HIT_TABLES = ("coarse", "fine")
@@ -33,7 +34,10 @@ class FrameOptions:
     `stack` is the entries of a traversal stack that the frame starts with (one of STACK_SIZES).
     `traversal` is one of bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the
     instruction. `masks` are pairs of a ray type's name and the 8 bits its rays carry: they see the
-    TLAS instances whose own mask shares a bit. A type that is not named sees all. `occlusion`
+    TLAS instances whose own mask shares a bit. A type that is not named sees all. `kernels` are
+    pairs of a ray type's name and what its traversal kernel is built with instead of `sort_shadow`,
+    `while_while` and `stack` (passes/ray_kernel.py); types mixed in one pass share the frame's
+    loops and the larger stack. `occlusion`
     sends rays that find out how much of the ambient light arrives; what is nearer than
     `occlusion_radius` metres is in its way (0: a part of the scene's size, see
     passes/frame_uniforms.py). It is off by default: at one sample a pixel, which nothing denoises,
@@ -83,6 +87,7 @@ class FrameOptions:
     ray_sort: str = "none"
     sorted_rays: str = EVERY_TYPE
     hit_sort: str = "none"
+    kernels: tuple[tuple[str, RayKernel], ...] = ()
 
     def __post_init__(self) -> None:
         for label, value, known in (
@@ -115,6 +120,38 @@ class FrameOptions:
     def mask(self, ray_type: str) -> int:
         return dict(self.masks).get(ray_type, FULL_MASK)
 
+    def kernel(self, ray_type: str) -> RayKernel:
+        return dict(self.kernels).get(ray_type, RayKernel())
+
+    def kernel_sorts(self, ray_type: str, any_hit: bool) -> bool:
+        """Whether rays of this type visit the nearest child first."""
+        own = self.kernel(ray_type).sort
+        if own == AS_FRAME:
+            return self.sort_shadow if any_hit else True
+        return own == "on"
+
+    def kernel_stack(self, ray_type: str) -> int:
+        """Entries of the stack that rays of this type start with."""
+        own = self.kernel(ray_type).stack
+        return self.stack if own == AS_FRAME else int(own)
+
+    def kernel_loops(self, ray_type: str) -> bool:
+        """Whether the type's kernel has two inner loops, as `while_while` says for all."""
+        own = self.kernel(ray_type).loops
+        return self.while_while if own == AS_FRAME else own == "two"
+
+    def with_larger_stack(self, sizes: Sequence[int] = STACK_SIZES) -> "FrameOptions | None":
+        """After an overflow: without the types' own stacks, or where there are none with the next
+        of `sizes`; None where that was the last."""
+        options = self
+        for name, kernel in self.kernels:
+            options = options.with_kernel(name, replace(kernel, stack=AS_FRAME))
+        if options != self:
+            largest = max(self.stack, *(self.kernel_stack(name) for name, _ in self.kernels))
+            return replace(options, stack=largest)
+        larger = [size for size in sizes if size > self.stack]
+        return replace(self, stack=larger[0]) if larger else None
+
     @property
     def ray_flags(self) -> RayFlags:
         """Of every ray of the frame."""
@@ -134,3 +171,9 @@ class FrameOptions:
         masks = {**dict(self.masks), ray_type: mask}
         named = sorted((name, bits) for name, bits in masks.items() if bits != FULL_MASK)
         return replace(self, masks=tuple(named))
+
+    def with_kernel(self, ray_type: str, kernel: RayKernel) -> "FrameOptions":
+        """The same with another kernel for one ray type; equal ones make equal options."""
+        kernels = {**dict(self.kernels), ray_type: kernel}
+        named = sorted(name for name, own in kernels.items() if own != RayKernel())
+        return replace(self, kernels=tuple((name, kernels[name]) for name in named))

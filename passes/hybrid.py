@@ -152,9 +152,9 @@ class HybridFrame:
         again = self._overfull is not None or not self.whole  # the last one gave no picture
         if self._overfull is not None:
             # Not before: the records of a frame stay readable until the next one.
-            if self._overfull.stack_overflow:
-                stack = STACK_SIZES[STACK_SIZES.index(self.options.stack) + 1]
-                self.options = replace(self.options, stack=stack)
+            larger = self.options.with_larger_stack(STACK_SIZES)
+            if self._overfull.stack_overflow and larger is not None:
+                self.options = larger
                 self.passes = hybrid_passes(
                     self.device, self.scene, self.options, self.data.previous
                 )
@@ -191,12 +191,12 @@ class HybridFrame:
         return stats
 
     def _can_grow_stack(self, stats: FrameStats) -> bool:
-        return stats.stack_overflow and self.options.stack < STACK_SIZES[-1]
+        return stats.stack_overflow and self.options.with_larger_stack(STACK_SIZES) is not None
 
     def render(self, samples: int = 1, first_index: int = 0) -> FrameStats:
         """`samples` frames into one picture; the last frame's statistics (invalid if any was).
         Where queues or stacks overflowed the picture begins again with larger ones."""
-        for _ in STACK_SIZES:
+        for _ in (*STACK_SIZES, None):  # one more where ray types begin with stacks of their own
             all_stats = [
                 self.run(first_index + sample, sample + 1) for sample in range(max(1, samples))
             ]

@@ -45,10 +45,14 @@ def mixed_kernel(
     variants = [kernel_variant(make.scene, make.options, ray) for ray in (first, other)]
     if variants[0].two_level != variants[1].two_level:  # one of them sees nothing
         variants = [replace(v, two_level=True, start_instance_unit=0) for v in variants]
+    if variants[0].while_while != variants[1].while_while:  # one loop serves both
+        loops = make.options.while_while
+        variants = [replace(v, while_while=loops) for v in variants]
+    stack = max(make.options.kernel_stack(ray.name) for ray in (first, other))
     one, two = (variant.constants() for variant in variants)
     shared = {name: value for name, value in one.items() if name not in OWN}
     slots = {
-        **kernel_slots(make.scene, make.options, variants[0]),
+        **kernel_slots(make.scene, make.options, variants[0], stack),
         "ray_types": "bvh/shaders/mixed_ray_types.wgsl",
         "record": first.record_shader,
         "other_record": other.record_shader,

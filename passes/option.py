@@ -125,3 +125,22 @@ def mask_of(ray_type: str) -> Option:
         high=FULL_MASK,
         step=1,
     )
+
+
+def kernel_of(field: str, ray_type: str, label: str, term: str, **more: Any) -> Option:
+    """A choice that is the field `field` of a ray type's RayKernel."""
+
+    def put(settings: ViewSettings, value: str) -> ViewSettings:
+        kernel = replace(settings.frame.kernel(ray_type), **{field: value})
+        return replace(settings, frame=settings.frame.with_kernel(ray_type, kernel))
+
+    return Option(
+        f"kernel_{field}/{ray_type}",
+        f"{ray_type} {label}",
+        "choice",
+        "frame",
+        term,
+        get=lambda s: getattr(s.frame.kernel(ray_type), field),
+        put=put,
+        **more,
+    )

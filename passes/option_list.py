@@ -29,11 +29,13 @@ from passes.option import (
     SCOPES,
     Option,
     ViewSettings,
+    kernel_of,
     mask_of,
     of_build,
     of_frame,
     of_settings,
 )
+from passes.ray_kernel import LOOPS, SORTS, STACKS
 from passes.rays import RAY_TYPES
 
 __all__ = [
@@ -51,6 +53,37 @@ __all__ = [
 
 # Sizes are the window's, and queues hold every ray unless a test wants them to overflow.
 NOT_FOR_USERS = ("width", "height", "queue_fraction")
+
+
+def kernel_options(ray_type: str) -> tuple[Option, ...]:
+    """What a ray type's traversal kernel is built with."""
+    return (
+        kernel_of(
+            "sort",
+            ray_type,
+            "nodes' order",
+            "nodes",
+            choices=SORTS,
+            help=f"Nearest child first for {ray_type} rays, or as the frame says.",
+        ),
+        kernel_of(
+            "loops",
+            ray_type,
+            "loops",
+            "time a node",
+            choices=LOOPS,
+            help=f"One loop for the nodes and leaves of {ray_type} rays, or two, or as the frame "
+            "says.",
+        ),
+        kernel_of(
+            "stack",
+            ray_type,
+            "stack",
+            "time a node",
+            choices=STACKS,
+            help=f"Entries of a {ray_type} ray's stack to begin with, or as the frame says.",
+        ),
+    )
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -295,6 +328,7 @@ OPTIONS: tuple[Option, ...] = (
         help="Entries of a ray's stack to begin with; a frame that needs more is drawn again.",
     ),
     *(mask_of(name) for name in (PRIMARY, *(ray.name for ray in RAY_TYPES))),
+    *(option for ray in RAY_TYPES for option in kernel_options(ray.name)),
     of_frame(
         "count",
         "counters",

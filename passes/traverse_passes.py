@@ -17,23 +17,26 @@ from passes.stage_passes import SHADERS, StagePasses
 
 def kernel_variant(scene: GpuScene, options: FrameOptions, ray: RayType | None) -> Variant:
     """The traversal kernel for a ray type (None: primary rays)."""
+    name, any_hit = (ray.name, ray.any_hit) if ray else (PRIMARY, False)
     variant = Variant(
-        ray.name if ray else "primary",
-        any_hit=ray.any_hit if ray else False,
-        sort=options.sort_shadow if ray and ray.any_hit else True,
-        while_while=options.while_while,
-        mask=options.mask(ray.name if ray else PRIMARY),
+        name,
+        any_hit=any_hit,
+        sort=options.kernel_sorts(name, any_hit),
+        while_while=options.kernel_loops(name),
+        mask=options.mask(name),
         flags=int(options.ray_flags),
         traversal=options.traversal,
     )
     return fit_variant(variant, scene.prepared.bvh, has_alpha=scene.rays_ask)
 
 
-def kernel_slots(scene: GpuScene, options: FrameOptions, variant: Variant) -> dict[str, str]:
-    """Its slots, but for the ray's record."""
+def kernel_slots(
+    scene: GpuScene, options: FrameOptions, variant: Variant, stack: int
+) -> dict[str, str]:
+    """Its slots, but for the ray's record; `stack` in entries."""
     return {
         **variant.slots(),
-        "stack": stack_shader(options.stack),
+        "stack": stack_shader(stack),
         "accept": _accept(scene.rays_ask, options.count),
         "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
     }
@@ -44,7 +47,8 @@ def traversal(
 ) -> tuple[dict[str, str], Mapping[str, float]]:
     """Slots and override constants of the traversal kernel for a ray type (None: primary rays)."""
     variant = kernel_variant(scene, options, ray)
-    slots = kernel_slots(scene, options, variant)
+    stack = options.kernel_stack(ray.name if ray else PRIMARY)
+    slots = kernel_slots(scene, options, variant, stack)
     if ray:
         slots["record"] = ray.record_shader
     return slots, variant.constants()

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.gpu.ray_log import RayLog, new_log, read_log, without_start
-from bvh.gpu.trace_rays import FAILURES, STACK_SIZES, Variant, stack_shader
+from bvh.gpu.trace_rays import FAILURES, Variant, stack_shader
 from bvh.ray_steps import Difference, Step, compare_steps, oracle_steps
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
 from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.queue import GROUP_SIZE, QUEUE_HEADER
+from passes.ray_kernel import AS_FRAME, STACKS
 from passes.rays import RayType
 from passes.twins.traverse_queue import alpha_test
 from treeline.capture import Capture, QueueCapture
@@ -61,7 +62,7 @@ def kernel_of(capture: Capture, ray: RayType) -> tuple[dict[str, str], dict[str,
     slots = dict(kernel["slots"])
     allowed = {
         **{name: {value} for name, value in known.slots().items()},
-        "stack": {stack_shader(size) for size in STACK_SIZES},
+        "stack": {stack_shader(int(size)) for size in STACKS if size != AS_FRAME},
         "accept": {f"passes/shaders/accept_{name}.wgsl" for name in ("alpha", "opaque")},
         "count": {"bvh/shaders/count_nothing.wgsl"},
         "record": {ray.record_shader},

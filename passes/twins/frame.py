@@ -87,7 +87,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     def tracing(ray: RayType) -> dict[str, Any]:
         return {
             "ray": ray,
-            "sort": options.sort_shadow if ray.any_hit else True,
+            "sort": options.kernel_sorts(ray.name, ray.any_hit),
             "mask": options.mask(ray.name),
             "flags": options.ray_flags,
         }

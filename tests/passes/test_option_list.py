@@ -19,6 +19,7 @@ from passes.option_list import (
     changed,
     find_option,
 )
+from passes.ray_kernel import RayKernel
 from passes.rays import RAY_TYPES
 
 NAMES = [option.name for option in OPTIONS]
@@ -36,7 +37,8 @@ def other_value(option: Option, settings: ViewSettings) -> Any:
 
 def test_every_field_of_frame_and_build_is_declared_or_not_for_users() -> None:
     declared = {name.partition("/")[0] for name in NAMES}
-    declared = {"masks" if name == "mask" else name for name in declared}
+    several = {"mask": "masks"} | {f"kernel_{f.name}": "kernels" for f in fields(RayKernel)}
+    declared = {several.get(name, name) for name in declared}
     there = {field.name for kind in (FrameOptions, BuildOptions) for field in fields(kind)}
     assert there - declared == set(NOT_FOR_USERS)
     assert declared - there == {"group"}
@@ -45,6 +47,12 @@ def test_every_field_of_frame_and_build_is_declared_or_not_for_users() -> None:
 def test_every_ray_type_has_a_mask() -> None:
     assert {name for name in NAMES if name.startswith("mask/")} == {
         f"mask/{name}" for name in (PRIMARY, *(ray.name for ray in RAY_TYPES))
+    }
+
+
+def test_every_ray_type_has_a_kernel() -> None:
+    assert {name for name in NAMES if name.startswith("kernel_")} == {
+        f"kernel_{field.name}/{ray.name}" for ray in RAY_TYPES for field in fields(RayKernel)
     }
 
 
