@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from bvh.blas import BuildOptions
 from bvh.build_defaults import LEAF_SIZES
+from bvh.gpu.encode import no_room
+from bvh.gpu.encode_records import ENCODE_SUMMARY
 from bvh.gpu.refit import GpuRefit
 from bvh.gpu.refit_cost import GROUPS, GpuRefitCost, sah_of
 from bvh.gpu.refit_plan import block_vertices, make_plan
-from bvh.layout import UNIT_WORDS
+from bvh.layout import UNIT_BYTES, UNIT_WORDS
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from engine.scene.records import VERTEX
@@ -151,15 +153,22 @@ class DeformingTree:
         self.base, self._refit, self._cost = self.prepared_base, self._prepared_refit, None
         self.refits_since_build = 0
 
-    def no_room(self) -> str | None:
-        """One line where the last build did not fit its place, and wrote nothing. Waits."""
-        if self._rebuild is None or self.base == self.prepared_base:
+    @property
+    def build_summary(self) -> Any | None:
+        """The buffer of the ENCODE_SUMMARY of the build that the tree is from; None: the prepared
+        one is there."""
+        built = self._rebuild is not None and self.base != self.prepared_base
+        return self._rebuild.summary if self._rebuild and built else None
+
+    def no_room(self, summary: Any = None) -> str | None:
+        """One line where the build that `summary` is of (None: the last one, which waits) did not
+        fit its place, and wrote nothing."""
+        buffer = self.build_summary
+        if summary is None and buffer is not None:
+            summary = self.device.read(buffer, ENCODE_SUMMARY.dtype, count=1)[0]
+        if summary is None or summary["fits"] or self._place is None:
             return None
-        try:
-            self._rebuild.read_units()
-        except LimitError as error:
-            return f"{self.name}: {error}"
-        return None
+        return f"{self.name}: {no_room(summary, self._place.room // UNIT_BYTES)}"
 
     def faults(self) -> tuple[int, int]:
         """Of the last refit: blocks with a corner that is not finite, and boxes beyond binary16's

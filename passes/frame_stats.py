@@ -47,7 +47,8 @@ class FrameStats:
     """`passes` in frame order. `objects` maps (object name, ray type) to what its rays did
     there, by bvh.counters.OBJECT_COUNTERS; the name "(TLAS)" holds what the top level took. Over
     both they add up to the ray type's. `valid` is False
-    when a queue dropped records or a traversal failed: the picture must not be trusted."""
+    when a queue dropped records, a traversal failed or a tree had no room to be built anew: the
+    picture must not be trusted."""
 
     passes: dict[str, float]
     frame_total_ms: float

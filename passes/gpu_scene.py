@@ -139,7 +139,7 @@ class GpuScene:
             return
         whole, shown = self._whole, hide(self._whole, hidden)
         masks, roots = mask_words(whole.bvh, changed), root_words(whole.bvh, changed)
-        if len(roots) and self.moving and self.moving.deforms:
+        if len(roots) and self.moving and self.moving.deforming:
             name = whole.bvh.instances[0].name
             raise UserError(f"'{name}' deforms and is the only instance: it cannot be hidden")
         words, objects = shown.bvh.words, shown.pack.objects

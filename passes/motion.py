@@ -38,7 +38,7 @@ class PreviousPicture:
             pack = scene.prepared.pack
             for name, array in (("objects", pack.objects), ("vertices", pack.vertices)):
                 self.resources[f"previous_{name}"] = device.upload(f"previous {name}", array)
-            if scene.moving.deforms:
+            if scene.moving.deforming:
                 self._skinning = GpuSkinning(device, skinned_table(scene.prepared.scene))
         self._shown: tuple[Camera, Pose | None] | None = None
         self._previous: tuple[Camera, Pose | None] | None = None

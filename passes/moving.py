@@ -13,13 +13,14 @@ a ray may choose the other of two triangles that it meets at one distance. At re
 buffers hold what was prepared, byte for byte, and the passes are empty.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.encode_records import ENCODE_SUMMARY
 from bvh.layout import UNIT_BYTES, UNIT_WORDS
 from bvh.rebuild_policy import Decision, RebuildPolicy
 from bvh.scene_bvh import SceneBvh
@@ -76,11 +77,12 @@ class MovingScene:
         self.pose = self.previous_pose = Pose(None, 0.0, self.animation.worlds())
         self.decisions: list[Decision] = []  # of the last frame that was posed
         self.policy = RebuildPolicy()
-        self.deforms = bool(deforming_blases(prepared))
+        self.deforming = len(deforming_blases(prepared))  # BLASes
         self.rigid = RigidObjects(prepared)
         self._arrays, self._vertex_first, self._places = arrays, vertex_first, places
         self._objects = prepared.pack.objects.copy()
         self._stages: UpdateStages | None = None
+        self._prepared_summary: Any = None
         self.serial = 0  # of the frame that posed the scene last
         self._frame = 0
         self._held: Key | None = REST  # the pose that the buffers hold; None: some of one
@@ -250,7 +252,7 @@ class MovingScene:
             "update/tlas": (("bvh", "parents"), ("bvh", "parents")),
         }
         left_out = {"refit": {"update/build"}, "rebuild": {"update/refit"}}.get(update, set())
-        if not self.deforms:
+        if not self.deforming:
             left_out = set(uses) - {"update/tlas"}
         return [self._pass(name, *uses[name]) for name in uses if name not in left_out]
 
@@ -295,6 +297,24 @@ class MovingScene:
         """One line a fault of the last pose: instances that could not be placed, vertices that are
         not finite, boxes beyond FP16's range, builds without room. Waits."""
         return [] if self._stages is None or self._held == REST else self._stages.messages()
+
+    def build_summaries(self) -> list[Any]:
+        """Of every deforming BLAS: the buffer of the ENCODE_SUMMARY of the build that it is from,
+        or one that says that the prepared tree had room."""
+        trees = self._stages.trees if self._stages else []
+        found = [tree.build_summary for tree in trees] or [None] * self.deforming
+        if self._prepared_summary is None:
+            record = np.zeros(1, ENCODE_SUMMARY.dtype)
+            record["fits"] = 1
+            self._prepared_summary = self.device.upload("update/prepared", record)
+        return [self._prepared_summary if buffer is None else buffer for buffer in found]
+
+    def unbuilt(self, summaries: Sequence[Any]) -> list[str]:
+        """One line for each of the ENCODE_SUMMARY records that `build_summaries` held of a tree
+        that had no room: rays may have met anything in its place."""
+        trees = self._stages.trees if self._stages else []
+        lines = (tree.no_room(record) for tree, record in zip(trees, summaries, strict=False))
+        return [line for line in lines if line is not None]
 
     def bvh(self) -> SceneBvh:
         """The structure as it is on the GPU now, read back if it is not the one prepared."""

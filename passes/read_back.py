@@ -16,6 +16,7 @@ from passes.frame_uniforms import FrameInputs
 from passes.node_histogram import percentiles
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
+from passes.sorting import filled_queue
 
 TLAS_NAME = "(TLAS)"
 _HEADER_FIELDS = tuple(field.name for field in QUEUE_HEADER.fields)
@@ -53,6 +54,8 @@ def collect_stats(
     for ray in data.rays:
         record = numbers[ray.queue][0]
         header = dict(zip(_HEADER_FIELDS, record.tolist(), strict=True))
+        filled = numbers[filled_queue(data.options, ray)][0]
+        header |= {name: int(filled[name]) for name in ("count", "dropped", "replaced")}
         failed |= header["failed"]
         basic: dict[str, Any] = {
             "rays": header["count"] - header["dropped"],
@@ -70,6 +73,9 @@ def collect_stats(
     failures = [text for bit, text in FAILURES.items() if failed & bit]
     if dropped:
         failures.append(f"{dropped} rays were dropped by full queues")
+    if data.scene.moving:
+        builds = [record[0] for name, record in numbers.items() if name.startswith("build/")]
+        failures += data.scene.moving.unbuilt(builds)
     return FrameStats(
         passes=times.passes_ms,
         frame_total_ms=times.total_ms,

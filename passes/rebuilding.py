@@ -94,6 +94,11 @@ class GpuRebuild:
         self.gather.encode(scope, self._buffers)
         self.builder.encode(scope)
 
+    @property
+    def summary(self) -> Any:
+        """The buffer of the last build's ENCODE_SUMMARY."""
+        return self.builder.encoder.resources["encode_summary"]
+
     def read_units(self) -> int:
         """Units of the last container; waits. LimitError where it had no room."""
         return int(self.builder.encoder.read_summary()["units"][0])

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.counters import table_words
+from bvh.gpu.encode_records import ENCODE_SUMMARY
 from engine.gpu.stage import Stage
 from passes.frame_data import FrameData
 from passes.node_histogram import BINS, groups
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
+from passes.sorting import filled_queue
 from passes.twins.node_histogram import node_histogram
 
 
@@ -47,10 +49,17 @@ class StatisticsBuffers:
         word = np.dtype(np.uint32)
         self.items = [_Item("primary_failed", word, 1)]
         for ray in data.rays:
-            for queue in (ray.queue, *data.candidate_queues(ray)):
+            # Of a queue that is sorted, the one that was filled knows what did not fit: nothing is
+            # copied where no ray had room.
+            filled = filled_queue(data.options, ray)
+            for queue in dict.fromkeys((ray.queue, filled, *data.candidate_queues(ray))):
                 self.items.append(_Item(queue, QUEUE_HEADER.dtype, 1))
             if data.options.count:
                 self.items += counted_items(ray, len(data.objects))
+        moving = data.scene.moving
+        builds = moving.deforming if moving and data.options.update != "refit" else 0
+        self.builds = [_Item(f"build/{i}", ENCODE_SUMMARY.dtype, 1) for i in range(builds)]
+        self.items += self.builds
         self.size = sum(item.size for item in self.items)
         self._packed: Any = None
         self._histograms = [(ray, self._histogram(ray)) for ray in data.rays if data.options.count]
@@ -80,7 +89,11 @@ class StatisticsBuffers:
 
     def copies(self) -> list[tuple[Any, int, int]]:
         """(buffer, offset, bytes) of every item, in the order of `unpack`."""
-        return [(self.data.resources[item.name], 0, item.size) for item in self.items]
+        moving = self.data.scene.moving
+        summaries = moving.build_summaries() if moving and self.builds else []
+        names = [item.name for item in self.builds]
+        buffers = {**self.data.resources, **dict(zip(names, summaries, strict=True))}
+        return [(buffers[item.name], 0, item.size) for item in self.items]
 
     def unpack(self, packed: bytes) -> dict[str, NDArray[Any]]:
         """Item by name out of the copied bytes."""

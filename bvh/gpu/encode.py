@@ -115,11 +115,16 @@ class GpuEncode:
         buffer = self.resources["encode_summary"]
         summary = self.device.read(buffer, ENCODE_SUMMARY.dtype, count=1)
         if not summary["fits"][0]:
-            raise LimitError(
-                f"the container needs {UNIT_BYTES * int(summary['units'][0]):,} bytes, its buffer "
-                f"has room for {UNIT_BYTES * self.capacity_units:,}"
-            )
+            raise LimitError(no_room(summary[0], self.capacity_units))
         return np.asarray(summary)
+
+
+def no_room(summary: Any, capacity_units: int) -> str:
+    """What an ENCODE_SUMMARY says that does not fit."""
+    return (
+        f"the container needs {UNIT_BYTES * int(summary['units']):,} bytes, its buffer "
+        f"has room for {UNIT_BYTES * capacity_units:,}"
+    )
 
 
 def encode_parameters(

@@ -265,3 +265,22 @@ def test_what_costs_nothing_where_it_is_not_asked_for() -> None:
             assert bool(sorts) == (ray_sort != "none" or hit_sort != "none")
             assert any("mixed" in name for name in made) == (passes == "mixed")
     assert [key_bits(bits) for bits in AXIS_BITS.values()] == [16, 32]
+
+
+def test_what_a_full_queue_drops_behind_its_sort_is_counted(
+    device: Any, room: PreparedScene
+) -> None:
+    """Shadow rays of surfaces fill the queue to its last record, so that those of reflection hits
+    leave nothing to sort: the frame is invalid, and the next one has room."""
+    frame = HybridFrame(device, room, FrameOptions(*SIZE, passes="mixed", ray_sort="coarse"))
+    expected = frame.run(0).rays["shadow"].rays
+    first = frame.data.read_header(SHADOW)["drained"]
+    assert 0 < first < expected
+    frame.data.capacities["shadow"] = first
+    frame.data._add_queue(SHADOW)
+    frame._make_frame()
+    full = frame.run(0)
+    assert not full.valid
+    assert (full.rays["shadow"].rays, full.dropped) == (first, expected - first)
+    again = frame.run(0)
+    assert again.valid and again.rays["shadow"].rays == expected

@@ -86,11 +86,24 @@ def test_no_build_outgrows_its_room(device: Any, rng: Any, builder: str, count: 
 def test_a_place_that_is_too_small_is_said_and_not_read(
     device: Any, figure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Frames of it are invalid, waited for or not, until another tree is there."""
     monkeypatch.setattr(gpu_scene, "room_bytes", lambda triangles, options: 1024)
     prepared = prepare(figure.scene, BuildOptions("lbvh", reinsertion=0), "object")
-    frame = HybridFrame(device, prepared, FrameOptions(*figure.size, update="rebuild"))
-    figure.show(frame, 0.9)
+    on_gpu = gpu_scene.GpuScene(device, prepared)
+    frame, refitted = (
+        HybridFrame(device, prepared, FrameOptions(*figure.size, update=update), on_gpu)
+        for update in ("rebuild", "refit")
+    )
+    moment = replace(frame.inputs, clip=figure.clip, time=0.9)
+    stats = frame.run(0, inputs=moment)
     (line,) = frame.moving.messages()
+    assert not stats.valid and line in stats.failures
+    assert frame.submit(0, inputs=moment)
+    while (late := frame.poll()) is None:
+        pass
+    assert not late.valid and line in late.failures
+    figure.show(refitted, 0.9)  # which asserts that it is valid
+    assert not frame.run(0, inputs=moment).valid
     assert "mesh 0" in line and "has room for 1,024" in line
     with pytest.raises(LimitError, match="has room for 1,024"):
         frame.bvh()
