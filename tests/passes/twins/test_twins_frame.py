@@ -31,6 +31,7 @@ NO_TWIN = {
     "rays/plain",  # rays that no queue holds, for the step log; compared with the oracle
     "accept_opaque",  # the oracle asks for non-opaque candidates only
     "gbuffer_raster",  # fixed-function; tests compare it with rays
+    "gbuffer_spheres",  # likewise
     "queue_push_subgroup",  # queue_push in another order within a workgroup
     "traverse_queue_logged",  # traverse_queue with a step log; its log is compared with the oracle
 }
