@@ -9,10 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from passes.frame_options import FrameOptions
 from treeline.measure import Measurement
 from treeline.version import commit, version
 
 SCHEMA = 1
+# Of FrameOptions, what a command line may set.
+FRAME_FIELDS = (
+    "seed",
+    "gbuffer",
+    "traversal",
+    "any_hit",
+    "any_hit_mode",
+    "hit_table",
+    "passes",
+    "compaction",
+    "ray_sort",
+    "sorted_rays",
+    "hit_sort",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +39,8 @@ class Setting:
     device: Any  # engine.gpu.device.Device
     options: Any  # bvh.build.BuildOptions
     group: str
-    gbuffer: str
-    seed: int
-    traversal: str = "fast"  # one of bvh.gpu.trace_rays.TRAVERSALS
-    any_hit: str = "test"  # one of passes.frame_options.ANY_HITS
+    frame: FrameOptions  # its size is the measurement's
     occlusion: dict[str, Any] = field(default_factory=dict)  # its radius, if there is any
-    any_hit_mode: str = "inline"  # one of passes.frame_options.ANY_HIT_MODES
-    hit_table: str = "coarse"  # one of passes.frame_options.HIT_TABLES
-    wavefront: dict[str, Any] = field(default_factory=dict)  # options of passes, queues, sorts
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -47,17 +56,11 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
         | plain(setting.built)
         | plain(setting.occlusion)
         | plain(setting.pose)
-        | plain(setting.wavefront)
         | plain(
             {
                 "width": timed.width,
                 "height": timed.height,
-                "seed": setting.seed,
-                "gbuffer": setting.gbuffer,
-                "traversal": setting.traversal,
-                "any_hit": setting.any_hit,
-                "any_hit_mode": setting.any_hit_mode,
-                "hit_table": setting.hit_table,
+                **{name: getattr(setting.frame, name) for name in FRAME_FIELDS},
                 "frames": len(timed.frames),
                 "warmup": timed.warmup,
                 "result_hash": timed.result_hash,

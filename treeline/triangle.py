@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.build import BuildOptions, build_blas
+from bvh.gpu.trace_rays import traversal_slots
 from bvh.scene_bvh import assemble
 from bvh.tlas import BvhInstance
 from engine.frame.frame import Frame
@@ -20,14 +21,8 @@ from engine.gpu.shader import compose
 
 SIZE = (1280, 720)
 CORNERS = [[[-0.9, -0.8, 0.0], [0.9, -0.8, 0.0], [0.0, 0.8, 0.0]]]
-# What the traversal kernel leaves to its user: the ray types, the stack, the alpha test, the
-# counters.
-PARTS = {
-    "ray_types": "one_ray_type",
-    "stack": "stack_64",
-    "accept": "accept_all",
-    "count": "count_nothing",
-}
+# What the traversal kernel leaves to its user: the stack, the alpha test, the counters.
+PARTS = {"stack": "stack_64", "accept": "accept_all", "count": "count_nothing"}
 
 
 def scene_words(options: BuildOptions) -> NDArray[np.uint32]:
@@ -40,7 +35,8 @@ def scene_words(options: BuildOptions) -> NDArray[np.uint32]:
 
 def traversal_pass(device: Device, target_format: str) -> Pass:
     """A pass says what it reads and writes, and encodes; `Frame` does everything else."""
-    slots = {slot: f"bvh/shaders/{name}.wgsl" for slot, name in PARTS.items()}
+    slots = traversal_slots("fast")
+    slots |= {slot: f"bvh/shaders/{name}.wgsl" for slot, name in PARTS.items()}
     module = device.compile(compose("treeline/shaders/triangle.wgsl", slots))
     pipeline = device.wgpu.create_render_pipeline(
         layout="auto",

@@ -206,6 +206,7 @@ def silent() -> Silent:
 def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any], Any]:
     """(report, measurement) of a fake frame of 50x20 pixels."""
     from bvh.build import BuildOptions, build_blas
+    from passes.frame_options import FrameOptions
     from treeline.measure import measure
     from treeline.report import make_report
     from treeline.report_context import Setting
@@ -234,5 +235,5 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
     stats = replace(real, triangles=12, bytes=4096, nodes_fp16=3, nodes_fp32=1, build_ms=7.0)
     placed = SimpleNamespace(blas=0)
     bvh = SimpleNamespace(blas_names=("static",), blas_stats=(stats,), instances=3 * [placed])
-    setting = Setting(scene, "box.glb", device, options, "static", "raster", 0)
+    setting = Setting(scene, "box.glb", device, options, "static", FrameOptions(0, 0))
     return make_report(setting, bvh, measurement), measurement

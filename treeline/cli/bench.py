@@ -7,7 +7,8 @@ import typer
 
 from engine.gpu.errors import CheckFailed, UserError
 from treeline.cli.console import emit_json, note, print_table, steps
-from treeline.cli.options import Common, TraversalOption, with_common
+from treeline.cli.frame_flags import TraversalOption
+from treeline.cli.options import Common, with_common
 
 GPU_REPEATS, CPU_REPEATS = 50, 5
 # An idle GPU needs about a second of work to reach its clock; a CPU only has to compile.

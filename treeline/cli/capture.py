@@ -1,19 +1,20 @@
 """`treeline capture`: a frame's rays, what they met and all that traces them again, in a file."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from engine.gpu.errors import CheckFailed
 from treeline.cli.console import emit_json, steps
-from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
+from treeline.cli.frame_flags import RaysSent
 from treeline.cli.options import Common, parse_size, with_common
 
 
 @with_common
 def capture(
     common: Common,
+    rays_sent: RaysSent,
     out: Annotated[Path, typer.Option(help="The .npz to write.")],
     size: Annotated[str, typer.Option(metavar="WxH", help="Picture size in pixels.")] = "320x180",
     queue: Annotated[
@@ -21,12 +22,6 @@ def capture(
     ] = None,
     max_rays: Annotated[int, typer.Option(min=1, help="Rays kept of each queue.")] = 1 << 20,
     limit: Annotated[float, typer.Option(metavar="MB", help="Refuse a larger file.")] = 512,
-    gbuffer: Annotated[
-        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
-    ] = "raster",
-    occlusion: OcclusionOption = False,
-    occlusion_radius: OcclusionRadiusOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     frame_index: Annotated[int, typer.Option(min=0, help="Which frame's samples.")] = 0,
 ) -> None:
     """Capture one frame: guest buffers, rays of chosen queues and their results."""
@@ -36,13 +31,7 @@ def capture(
     from treeline.capture import capture_frame, find_queues, save
 
     width, height = parse_size(size)
-    options = FrameOptions(
-        width,
-        height,
-        seed=seed,
-        gbuffer=gbuffer,
-        **occlusion_fields(occlusion, occlusion_radius),
-    )
+    options = FrameOptions(width, height, **rays_sent.fields())
     chosen = find_queues(queue, frame_rays(options)) if queue else frame_rays(options)
     with steps(common.quiet) as progress:
         device = common.open_device()

@@ -6,7 +6,7 @@ and the right exit code.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,35 +25,9 @@ if TYPE_CHECKING:
 BUILDING = "Builder"
 PLACES = ("cpu", "gpu", "auto")
 
-TraversalOption = Annotated[
-    Literal["fast", "contract"],
-    typer.Option(help="contract: every node through the BVH instruction as defined; slow."),
-]
-
-ForceOpaqueOption = Annotated[
-    bool, typer.Option("--force-opaque", help="Rays take every triangle for opaque.")
-]
-ForceRejectOption = Annotated[
-    bool,
-    typer.Option(
-        "--force-reject", help="Rays reject every triangle that may have a hole: the worst case."
-    ),
-]
-AnyHitOption = Annotated[
-    Literal["inline", "queue"],
-    typer.Option(help="Where rays test for holes: inline, or in passes between rounds."),
-]
-
 SavedOption = Annotated[
     Path | None, typer.Option(help="A saved structure, instead of building the scene's.")
 ]
-
-
-def choose_any_hit(force_opaque: bool, force_reject: bool) -> str:
-    """One of passes.frame_options.ANY_HITS. UserError where both are asked for."""
-    if force_opaque and force_reject:
-        raise UserError("--force-opaque and --force-reject exclude each other")
-    return "opaque" if force_opaque else "reject" if force_reject else "test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,15 +227,21 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 def with_common(function: Callable[..., None]) -> Callable[..., None]:
-    """Makes `function(common, **own)` a command that takes the shared options after its own."""
-    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    shared = inspect.signature(Common, eval_str=True).parameters.values()
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *shared)]
+    """Makes `function(common, *groups, **own)` a command. Parameters whose types are dataclasses
+    stand for the options that their fields declare: they follow the command's own, Common's last.
+    """
+    taken = inspect.signature(function, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in taken if is_dataclass(p.annotation)}
+    parameters = [p for p in taken if p.name not in groups]
+    for group in reversed(groups.values()):
+        parameters += inspect.signature(group, eval_str=True).parameters.values()
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
 
     def run(**values: Any) -> None:
-        common = Common(**{field.name: values.pop(field.name) for field in fields(Common)})
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         try:
-            function(common, **values)
+            function(**values)
         except UserError as error:
             fail(str(error), error.exit_code)
         except MemoryError as error:

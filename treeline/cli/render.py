@@ -15,26 +15,9 @@ from treeline.cli.camera_path import (
     choose_playback,
 )
 from treeline.cli.console import emit_json, note, steps
-from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
-from treeline.cli.options import (
-    AnyHitOption,
-    Common,
-    ForceOpaqueOption,
-    ForceRejectOption,
-    TraversalOption,
-    choose_any_hit,
-    parse_size,
-    with_common,
-)
+from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
-from treeline.cli.wavefront import (
-    CompactionOption,
-    HitSortOption,
-    PassesOption,
-    RaySortOption,
-    SortedRaysOption,
-    wavefront_fields,
-)
 from treeline.outputs import whole_file
 
 AOVS = ("depth", "normal", "roughness", "material", "object", "metalness", "base_color")
@@ -44,6 +27,7 @@ COUNT_AOVS = f"{'|'.join(SLOT_COUNTS)}/TYPE"
 @with_common
 def render(
     common: Common,
+    flags: FrameFlags,
     out: Annotated[
         Path,
         typer.Option(
@@ -56,25 +40,10 @@ def render(
         str | None,
         typer.Option(help=f"Instead of the picture: {', '.join(AOVS)}, {COUNT_AOVS}."),
     ] = None,
-    gbuffer: Annotated[
-        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
-    ] = "raster",
-    traversal: TraversalOption = "fast",
-    force_opaque: ForceOpaqueOption = False,
-    force_reject: ForceRejectOption = False,
-    occlusion: OcclusionOption = False,
-    occlusion_radius: OcclusionRadiusOption = None,
-    any_hit_mode: AnyHitOption = "inline",
-    passes: PassesOption = "own",
-    compaction: CompactionOption = "workgroup",
-    ray_sort: RaySortOption = "none",
-    sorted_rays: SortedRaysOption = "all",
-    hit_sort: HitSortOption = "none",
     time: TimeOption = None,
     clip: ClipOption = None,
     camera_path: CameraPathOption = False,
     fps: FpsOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     samples: Annotated[int, typer.Option(min=1, help="Frames averaged into the picture.")] = 4,
     oracle: Annotated[
         Literal["pyrender"] | None,
@@ -90,18 +59,11 @@ def render(
     from treeline.pictures import save_png
 
     width, height = parse_size(size)
-    any_hit = choose_any_hit(force_opaque, force_reject)
     options = FrameOptions(
         width,
         height,
-        seed=seed,
-        gbuffer=gbuffer,
         count=aov is not None and "/" in aov,
-        traversal=traversal,
-        any_hit=any_hit,
-        any_hit_mode=any_hit_mode,
-        **wavefront_fields(passes, compaction, ray_sort, sorted_rays, hit_sort),
-        **occlusion_fields(occlusion, occlusion_radius),
+        **flags.fields(),
     )
     ray_types = [ray.name for ray in frame_rays(options)]
     known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]

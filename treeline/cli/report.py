@@ -3,32 +3,15 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from treeline.cli.camera_path import CameraPathOption, choose_playback
 from treeline.cli.console import emit_json, note, print_table, steps
-from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
-from treeline.cli.options import (
-    AnyHitOption,
-    Common,
-    ForceOpaqueOption,
-    ForceRejectOption,
-    TraversalOption,
-    choose_any_hit,
-    parse_size,
-    with_common,
-)
+from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
-from treeline.cli.wavefront import (
-    CompactionOption,
-    HitSortOption,
-    PassesOption,
-    RaySortOption,
-    SortedRaysOption,
-    wavefront_fields,
-)
 from treeline.json_text import json_text
 from treeline.outputs import whole_file, whole_folder
 
@@ -42,6 +25,7 @@ GPU_WARMUP_MS = 1000.0  # at least, before the timed frames of each size
 @with_common
 def report(
     common: Common,
+    flags: FrameFlags,
     out: Annotated[Path, typer.Option(help="Folder for frame.png and report.json, .csv, .html.")],
     size: Annotated[
         str | None,
@@ -57,28 +41,9 @@ def report(
     warmup: Annotated[
         int | None, typer.Option(min=0, help="Frames before them. Default 5; 1 on a CPU adapter.")
     ] = None,
-    gbuffer: Annotated[
-        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
-    ] = "raster",
-    traversal: TraversalOption = "fast",
-    force_opaque: ForceOpaqueOption = False,
-    force_reject: ForceRejectOption = False,
-    occlusion: OcclusionOption = False,
-    occlusion_radius: OcclusionRadiusOption = None,
-    any_hit_mode: AnyHitOption = "inline",
-    hit_table: Annotated[
-        Literal["coarse", "fine"],
-        typer.Option(help="Where a hit finds its material: by its object, or in its own record."),
-    ] = "coarse",
-    passes: PassesOption = "own",
-    compaction: CompactionOption = "workgroup",
-    ray_sort: RaySortOption = "none",
-    sorted_rays: SortedRaysOption = "all",
-    hit_sort: HitSortOption = "none",
     time: TimeOption = None,
     clip: ClipOption = None,
     camera_path: CameraPathOption = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     trace: Annotated[
         Path | None,
         typer.Option(metavar="F.json", help="The timed frames as a Chrome trace, for Perfetto."),
@@ -103,9 +68,7 @@ def report(
 
     if size is not None:
         parse_size(size)
-    any_hit = choose_any_hit(force_opaque, force_reject)
-    occluded = occlusion_fields(occlusion, occlusion_radius)
-    wavefront = wavefront_fields(passes, compaction, ray_sort, sorted_rays, hit_sort)
+    frame_options = FrameOptions(0, 0, **flags.fields())
     trace_file = whole_file(trace) if trace else nullcontext()
     with whole_folder(out) as folder, trace_file as trace_path, steps(common.quiet) as shown:
         progress = PhaseLog(shown)
@@ -118,6 +81,7 @@ def report(
                 quiet=common.quiet,
             )
         width, height = parse_size(size or defaults[0])
+        frame_options = replace(frame_options, width=width, height=height)
         options = common.build_options()
         progress.begin("loading the scene")
         scene = common.load_scene()
@@ -129,19 +93,7 @@ def report(
         on_gpu = GpuScene(device, prepared)
 
         def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
-            settings = FrameOptions(
-                width,
-                height,
-                seed=seed,
-                gbuffer=gbuffer,
-                count=count,
-                traversal=traversal,
-                any_hit=any_hit,
-                **occluded,
-                any_hit_mode=any_hit_mode,
-                hit_table=hit_table,
-                **wavefront,
-            )
+            settings = replace(frame_options, width=width, height=height, count=count)
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
                 frame.inputs = replace(frame.inputs, **pose.fields())
@@ -162,8 +114,8 @@ def report(
         if playback is not None:
             along = measure_path(make_frame, playback, (width, height), progress)
         used = {}
-        if occlusion:
-            inputs = frame_inputs(prepared, FrameOptions(width, height, **occluded))
+        if frame_options.occlusion:
+            inputs = frame_inputs(prepared, frame_options)
             used = {"occlusion_radius": inputs.occlusion_radius}
         setting = Setting(
             scene=scene,
@@ -171,14 +123,8 @@ def report(
             device=device,
             options=options,
             group=common.group,
-            gbuffer=gbuffer,
-            seed=seed,
-            traversal=traversal,
-            any_hit=any_hit,
+            frame=frame_options,
             occlusion=used,
-            any_hit_mode=any_hit_mode,
-            hit_table=hit_table,
-            wavefront=wavefront,
             built=structure.context(),
             pose=pose.fields() if pose else {},
         )

@@ -1,31 +1,14 @@
 """`treeline view`: the frame live, with what every ray cost; or N frames of it for a script."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from engine.gpu.errors import UserError
 from treeline.cli.console import note, steps
-from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
-from treeline.cli.options import (
-    AnyHitOption,
-    Common,
-    ForceOpaqueOption,
-    ForceRejectOption,
-    TraversalOption,
-    choose_any_hit,
-    parse_size,
-    with_common,
-)
-from treeline.cli.wavefront import (
-    CompactionOption,
-    HitSortOption,
-    PassesOption,
-    RaySortOption,
-    SortedRaysOption,
-    wavefront_fields,
-)
+from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.options import Common, parse_size, with_common
 
 WINDOW_SIZE = "1280x720"
 CPU_WINDOW_SIZE = "960x540"
@@ -34,6 +17,7 @@ CPU_WINDOW_SIZE = "960x540"
 @with_common
 def view(
     common: Common,
+    flags: FrameFlags,
     size: Annotated[
         str | None,
         typer.Option(
@@ -69,21 +53,6 @@ def view(
     counters: Annotated[
         bool, typer.Option("--counters/--no-counters", help="Count node visits at rest.")
     ] = True,
-    gbuffer: Annotated[
-        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
-    ] = "raster",
-    traversal: TraversalOption = "fast",
-    force_opaque: ForceOpaqueOption = False,
-    force_reject: ForceRejectOption = False,
-    occlusion: OcclusionOption = False,
-    occlusion_radius: OcclusionRadiusOption = None,
-    any_hit_mode: AnyHitOption = "inline",
-    passes: PassesOption = "own",
-    compaction: CompactionOption = "workgroup",
-    ray_sort: RaySortOption = "none",
-    sorted_rays: SortedRaysOption = "all",
-    hit_sort: HitSortOption = "none",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
     """Look at the frame live: heat maps, passes, structure, single rays, options side by side."""
@@ -92,7 +61,6 @@ def view(
     require_interface_library()
     from treeline.view.start import StartOptions, run
 
-    any_hit = choose_any_hit(force_opaque, force_reject)
     for text in (size, render):
         if text is not None:
             parse_size(text)
@@ -100,7 +68,7 @@ def view(
         raise UserError("--offscreen, --screenshot and --stats need --frames")
     if screenshot is not None and screenshot.suffix.lower() != ".png":
         raise UserError(f"a picture is written as .png, not {screenshot.name}")
-    occluded = occlusion_fields(occlusion, occlusion_radius)
+    frame_fields = flags.fields()
     with steps(common.quiet) as progress:
         device = common.open_device()
         window_size = size or (CPU_WINDOW_SIZE if device.info.is_cpu else WINDOW_SIZE)
@@ -124,13 +92,7 @@ def view(
             pick=None if pick is None else parse_pixel(pick),
             camera=camera,
             counters=counters,
-            gbuffer=gbuffer,
-            traversal=traversal,
-            any_hit=any_hit,
-            any_hit_mode=any_hit_mode,
-            wavefront=wavefront_fields(passes, compaction, ray_sort, sorted_rays, hit_sort),
-            seed=seed,
-            occlusion=occluded,
+            frame=frame_fields,
             out=out,
         )
         run(common, device, scene, start, progress)

@@ -1,6 +1,6 @@
 // The traversal pass of treeline/triangle.py: one primary ray a pixel, hits coloured by their
 // barycentric coordinates.
-#import "bvh/shaders/traverse.wgsl"
+#import $traverse
 
 @group(0) @binding(0) var<storage, read> bvh: array<vec4<u32>>;
 @group(0) @binding(1) var<uniform> zero: vec4<u32>; // see ray_triangle.wgsl

@@ -53,12 +53,7 @@ def shown_report(
         device=device,
         options=settings.build,
         group=settings.group,
-        gbuffer=settings.frame.gbuffer,
-        seed=settings.frame.seed,
-        traversal=settings.frame.traversal,
-        any_hit=settings.frame.any_hit,
-        any_hit_mode=settings.frame.any_hit_mode,
-        hit_table=settings.frame.hit_table,
+        frame=settings.frame,
         built={
             **active.structure.context(),
             "samples": drawing.samples,

@@ -47,13 +47,7 @@ class StartOptions:
     pick: tuple[int, int] | None = None
     camera: Path | None = None
     counters: bool = True
-    gbuffer: str = "raster"
-    traversal: str = "fast"
-    any_hit: str = "test"
-    any_hit_mode: str = "inline"
-    seed: int = 0
-    occlusion: dict[str, Any] = field(default_factory=dict)  # FrameOptions' fields of it
-    wavefront: dict[str, Any] = field(default_factory=dict)  # treeline.cli.wavefront's fields
+    frame: dict[str, Any] = field(default_factory=dict)  # fields of FrameOptions
     out: Path = Path(".")
 
 
@@ -62,18 +56,7 @@ def run(
 ) -> None:
     """Builds, opens, and stays until the window is closed or the frames are drawn. UserError for
     what cannot be met; the window is not opened before the scene is loaded."""
-    options = FrameOptions(
-        0,
-        0,
-        seed=start.seed,
-        gbuffer=start.gbuffer,
-        traversal=start.traversal,
-        any_hit=start.any_hit,
-        any_hit_mode=start.any_hit_mode,
-        count=start.counters,
-        **start.occlusion,
-        **start.wavefront,
-    )
+    options = FrameOptions(0, 0, count=start.counters, **start.frame)
     check_output(options, start.show)
     check_panel(start.panel)
     camera = read_camera(start.camera)

@@ -1,0 +1,134 @@
+"""The options of every command that draws frames, declared once, as fields of FrameOptions.
+
+A command takes them as one parameter (`treeline.cli.options.with_common`).
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import typer
+
+from engine.gpu.errors import UserError
+
+WAVEFRONT = "Wavefront"
+
+TraversalOption = Annotated[
+    Literal["fast", "contract"],
+    typer.Option(help="contract: every node through the BVH instruction as defined; slow."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RaysSent:
+    """Which rays a frame sends."""
+
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0
+    gbuffer: Annotated[
+        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
+    ] = "raster"
+    occlusion: Annotated[
+        bool, typer.Option("--occlusion", help="Occlude ambient light, by a ray a pixel.")
+    ] = False
+    occlusion_radius: Annotated[
+        float | None,
+        typer.Option(
+            metavar="METRES", help="How far those rays reach. Default: by the scene's size."
+        ),
+    ] = None
+
+    def fields(self) -> dict[str, Any]:
+        """Those of FrameOptions. UserError for a radius of rays that are not sent, or for one that
+        is no distance."""
+        radius = self.occlusion_radius
+        if radius is not None and not self.occlusion:
+            raise UserError("--occlusion-radius needs --occlusion")
+        if radius is not None and not radius > 0:
+            raise UserError(f"--occlusion-radius is more than 0 metres, not {radius:g}")
+        return {
+            "seed": self.seed,
+            "gbuffer": self.gbuffer,
+            "occlusion": self.occlusion,
+            "occlusion_radius": radius or 0.0,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FrameFlags(RaysSent):
+    """And how it traces and shades them."""
+
+    traversal: TraversalOption = "fast"
+    force_opaque: Annotated[
+        bool, typer.Option("--force-opaque", help="Rays take every triangle for opaque.")
+    ] = False
+    force_reject: Annotated[
+        bool,
+        typer.Option(
+            "--force-reject",
+            help="Rays reject every triangle that may have a hole: the worst case.",
+        ),
+    ] = False
+    any_hit_mode: Annotated[
+        Literal["inline", "queue"],
+        typer.Option(help="Where rays test for holes: inline, or in passes between rounds."),
+    ] = "inline"
+    hit_table: Annotated[
+        Literal["coarse", "fine"],
+        typer.Option(help="Where a hit finds its material: by its object, or in its own record."),
+    ] = "coarse"
+    passes: Annotated[
+        Literal["own", "mixed"],
+        typer.Option(
+            help="Each ray type traced in a pass of its own, or those that do not wait for each "
+            "other mixed in one.",
+            rich_help_panel=WAVEFRONT,
+        ),
+    ] = "own"
+    compaction: Annotated[
+        Literal["workgroup", "subgroup"],
+        typer.Option(
+            help="How rays get their places in a queue: votes in workgroup memory, or prefix sums "
+            "by subgroup.",
+            rich_help_panel=WAVEFRONT,
+        ),
+    ] = "workgroup"
+    ray_sort: Annotated[
+        Literal["none", "coarse", "fine"],
+        typer.Option(
+            help="Rays by octant and origin (Morton code, 4 or 9 bits an axis) before they are "
+            "traced.",
+            rich_help_panel=WAVEFRONT,
+        ),
+    ] = "none"
+    sorted_rays: Annotated[
+        str,
+        typer.Option(
+            metavar="all|TYPE", help="Which ray types --ray-sort is for.", rich_help_panel=WAVEFRONT
+        ),
+    ] = "all"
+    hit_sort: Annotated[
+        Literal["none", "material"],
+        typer.Option(help="Hits by material before they are shaded.", rich_help_panel=WAVEFRONT),
+    ] = "none"
+
+    def fields(self) -> dict[str, Any]:
+        """Those of FrameOptions. UserError also where --force-opaque and --force-reject are both
+        asked for, and for a ray type that there is not."""
+        from passes.option_list import find_option
+
+        if self.force_opaque and self.force_reject:
+            raise UserError("--force-opaque and --force-reject exclude each other")
+        known = find_option("sorted_rays").choices
+        if self.sorted_rays not in known:
+            raise UserError(f"--sorted-rays is one of {', '.join(known)}, not {self.sorted_rays}")
+        any_hit = "opaque" if self.force_opaque else "reject" if self.force_reject else "test"
+        return RaysSent.fields(self) | {
+            "traversal": self.traversal,
+            "any_hit": any_hit,
+            "any_hit_mode": self.any_hit_mode,
+            "hit_table": self.hit_table,
+            "passes": self.passes,
+            "compaction": self.compaction,
+            "ray_sort": self.ray_sort,
+            "sorted_rays": self.sorted_rays,
+            "hit_sort": self.hit_sort,
+        }
