@@ -3,14 +3,15 @@
 `python -m benchmarks.view_cost [--scene F] [--size 1280x720] [--frames 60] [--blocks 3] [--out F]`
 
 Drives an offscreen viewer, one frame after the other, with each panel in front, in three ways: at
-rest, with a mouse that orbits the camera, with the mouse over the panel (which is built in every
-frame then, elsewhere in every sixth: an offscreen window's time goes by a 60th of a second a
-frame); and with boxes of levels 0 to 12 over the picture. `cost` is the host's time of
+rest, with a mouse that orbits the camera, with the mouse over the panel; and with boxes of levels 0 to 12 over the picture. `cost` is the host's time of
 one frame, milliseconds, and the sum of
   `interface`  building the interface and encoding it,
   `picture`    lines and display pass: what they choose, write and encode,
   `submit`     the submission that holds both, and asking for its end,
   `read_back`  of the frames' statistics: copies, mapping, polling, unpacking.
+The interface is built in every sixth frame (ten times a second: an offscreen window's time goes by
+a 60th of a second a frame), in all while the mouse is over the panel, and drawn again as it was in
+the others: `built` and `replayed` count them, `cost_built` and `cost_replayed` tell them apart.
 Not in it: the frame's own passes (`step` is the session's step with their encoding and submission,
 without `read_back`), and waiting for the GPU. `waits` are read-backs that a frame waited for.
 
@@ -62,7 +63,7 @@ class Case:
 
 
 def draw(viewer: Viewer) -> None:
-    viewer.window.draw_once(viewer.draw)
+    viewer.window.draw_once(viewer.draw, viewer.between)
     viewer.work()
     if viewer.session.error is not None:
         raise SystemExit(viewer.session.error.message)
@@ -111,6 +112,7 @@ def measure(viewer: Viewer, way: str, frames: int, *, paced: bool = False) -> di
     session, window = viewer.session, viewer.window
     device = session.device
     rows = []
+    built = []
     with mouse(viewer, way) as move:
         for _ in range(4):
             draw(viewer)
@@ -118,20 +120,29 @@ def measure(viewer: Viewer, way: str, frames: int, *, paced: bool = False) -> di
         for frame in range(frames):
             move(frame)
             read = read_back_ms(session)
+            before = window.pace.built
             start = time.perf_counter()
-            window.draw_once(viewer.draw)
+            window.draw_once(viewer.draw, viewer.between)
             drawn = time.perf_counter()
             viewer.work()
             done = time.perf_counter()
             picture, read = viewer.viewport.picture.host_ms, read_back_ms(session) - read
             parts = (window.panel_ms - picture, picture, window.submit_ms, read)
             rows.append((sum(parts), *parts, 1e3 * (done - drawn) - read, 1e3 * (done - start)))
+            built.append(window.pace.built > before)
             if paced:
                 time.sleep(max(0.0, start + 1 / FRAMES_PER_SECOND - time.perf_counter()))
         waits = device.forced_waits - waits
     names = ("cost", *PARTS, "step", "loop")
-    return {"waits": waits} | {
-        name: spread(values) for name, values in zip(names, np.array(rows).T, strict=True)
+    table, was_built = np.array(rows), np.array(built)
+    counts = {"built": int(was_built.sum()), "replayed": int((~was_built).sum())}
+    apart = {
+        f"cost_{name}": spread(table[chosen, 0])
+        for name, chosen in (("built", was_built), ("replayed", ~was_built))
+        if chosen.any()
+    }
+    return {"waits": waits, **counts, **apart} | {
+        name: spread(values) for name, values in zip(names, table.T, strict=True)
     }
 
 
@@ -213,7 +224,8 @@ def main(
         results[str(case)] = {**best, "median_of_blocks": medians, "paced": paced[case]}
         parts = ", ".join(f"{part} {best[part]['median']:.2f}" for part in PARTS)
         print(
-            f"{case}: {best['cost']['median']:.2f} ms, p95 {best['cost']['p95']:.2f}, mean "
+            f"{case}: {best['built']} built, {best['replayed']} replayed, "
+            f"{best['cost']['median']:.2f} ms, p95 {best['cost']['p95']:.2f}, mean "
             f"{best['cost']['mean']:.2f} ({parts}); blocks "
             f"{' '.join(f'{median:.2f}' for median in medians)}; step {best['step']['median']:.2f};"
             f" paced {paced[case]['cost']['median']:.2f}"

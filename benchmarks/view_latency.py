@@ -55,7 +55,7 @@ def percentiles(values: list[float]) -> dict[str, float]:
 def wait_for_picture(viewer: Viewer) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not viewer.session.ready:
-        viewer.window.draw_once(viewer.draw)
+        viewer.window.draw_once(viewer.draw, viewer.between)
         viewer.work()
         if viewer.session.error is not None:
             raise SystemExit(viewer.session.error.message)
@@ -82,7 +82,7 @@ def orbit(viewer: Viewer, seconds: float) -> dict[str, Any]:
                 for part in times.values():
                     part.clear()
             start = time.perf_counter()
-            viewer.window.draw_once(viewer.draw)
+            viewer.window.draw_once(viewer.draw, viewer.between)
             drawn = time.perf_counter()
             viewer.work()
             done = time.perf_counter()

@@ -55,7 +55,7 @@ def ray(viewer: Viewer) -> None:
     width, height = viewer.session.size
     viewer.pick(int(0.78 * width), int(0.78 * height))
     for _ in range(4):
-        viewer.window.draw_once(viewer.draw)
+        viewer.window.draw_once(viewer.draw, viewer.between)
     viewer.act("ray after")
     for _ in range(6):
         viewer.act("ray step on")
@@ -107,7 +107,7 @@ def main(
         raise SystemExit(f"panels without a picture: {', '.join(missing)}")
     deadline = time.monotonic() + PATIENCE_S
     while session.prepared is None and time.monotonic() < deadline:
-        viewer.window.draw_once(viewer.draw)
+        viewer.window.draw_once(viewer.draw, viewer.between)
         viewer.work()
     frames = CPU_TIMED_FRAMES if device.info.is_cpu else TIMED_FRAMES
     settle(viewer, frames)

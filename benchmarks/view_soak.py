@@ -180,7 +180,7 @@ def go_back(viewer: Viewer, settings: ViewSettings, size: tuple[int, int]) -> No
     session.change(settings)
     deadline = time.monotonic() + PATIENCE_S
     while not session.ready:
-        viewer.window.draw_once(viewer.draw)
+        viewer.window.draw_once(viewer.draw, viewer.between)
         viewer.work()
         if session.error is not None:
             raise SystemExit(f"the reference failed: {session.error.message}")
@@ -196,7 +196,7 @@ def reference_times(viewer: Viewer, settings: ViewSettings, size: tuple[int, int
     last = None
     deadline = time.monotonic() + PATIENCE_S
     while len(times) < REFERENCE_FRAMES:
-        viewer.window.draw_once(viewer.draw)
+        viewer.window.draw_once(viewer.draw, viewer.between)
         viewer.work()
         if session.error is not None:
             raise SystemExit(f"the reference frames failed: {session.error.message}")
@@ -223,7 +223,7 @@ def sample(viewer: Viewer, started: float, script: Script) -> dict[str, float]:
         "stack_pipelines": device.pipelines.live_stacks,
         "pipelines_made": device.pipelines.made,
         **device_objects(),
-        "panel_ms": viewer.window.panel_ms,
+        "panel_ms": viewer.window.mean_panel_ms,
     }
 
 
@@ -300,7 +300,7 @@ def main(
             next_switch = now + (SWITCH_EVERY_S if warming else max(pause, least))
         else:
             script.orbit()
-        window.draw_once(viewer.draw)
+        window.draw_once(viewer.draw, viewer.between)
         viewer.work()
         latencies += [window.latency_ms.pop() for _ in range(len(window.latency_ms))]
         if session.error is not None:

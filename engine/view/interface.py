@@ -29,6 +29,7 @@ class Interface:
         self.backend: Any = None
         self._device: Any = None
         self._held: list[dict[str, Any]] = []  # for the next frame
+        self._queued = False  # whether imgui left events for the next frame, as it does with clicks
         self.scale = scale
 
     def open(self, device: Device, target_format: str) -> None:
@@ -71,6 +72,19 @@ class Interface:
         """Whether the last frame that was built saw it there."""
         return (self._io.mouse_pos.x, self._io.mouse_pos.y) == (math.floor(x), math.floor(y))
 
+    @property
+    def busy(self) -> bool:
+        """Whether the next frame has to be built for imgui's own sake: a widget is held, text is
+        typed, something popped up, or events wait for a frame of their own."""
+        self._make_current()
+        return bool(
+            self._held
+            or self._queued
+            or imgui.is_any_item_active()
+            or self._io.want_text_input
+            or imgui.is_popup_open("", imgui.PopupFlags_.any_popup)
+        )
+
     def _feed_held(self) -> None:
         held, self._held = self._held, []
         for event in held:
@@ -92,6 +106,7 @@ class Interface:
         self._io.delta_time = min(max(seconds, 1e-5), LONGEST_STEP_S)
         marks.rectangles.clear()
         imgui.new_frame()
+        self._queued = self._imgui.input_events_queue.size() > 0
         self._feed_held()
         try:
             draw()
@@ -112,8 +127,9 @@ class Interface:
         self._implot = implot.create_context()
         theme.apply(self._scale)
 
-    def encode(self, encoder: Any, target: Any) -> None:
-        """Draws what was built last into `target`, a texture view."""
+    def encode(self, encoder: Any, target: Any, *, again: bool = False) -> None:
+        """Draws what was built last into `target`, a texture view. `again`: it has been drawn
+        before, and is on the device."""
         self._make_current()
         render_pass = encoder.begin_render_pass(
             label="interface",
@@ -126,7 +142,10 @@ class Interface:
                 }
             ],
         )
-        self.backend.render(imgui.get_draw_data(), render_pass)
+        if again:
+            self.backend.render_again(render_pass)
+        else:
+            self.backend.render(imgui.get_draw_data(), render_pass)
         render_pass.end()
 
     def close(self) -> None:

@@ -57,6 +57,7 @@ class InterfaceBackend:
         self._glyphs: dict[int, Any] = {}  # imgui's own textures among them
         self._bind_groups: dict[int, Any] = {}
         self._images: dict[int, tuple[Any, Any]] = {}  # id of a view -> (view, imgui's reference)
+        self._runs: list[tuple[int, int, int]] = []  # of the last render
         self._next_number = 1  # 0 is imgui's "no texture"
         self._make_pipeline(device, target_format)
         self._make_room(_SMALLEST_WORDS)
@@ -175,7 +176,7 @@ class InterfaceBackend:
 
     def render(self, draw_data: Any, render_pass: Any) -> None:
         """Encodes `draw_data` into a render pass."""
-        self.draws = 0
+        self.draws, self._runs = 0, []
         if draw_data is None:  # nothing was built yet
             return
         for texture in draw_data.textures or ():
@@ -183,11 +184,16 @@ class InterfaceBackend:
                 self._update_texture(texture)
         if not draw_data.total_idx_count:
             return
-        commands, runs = _read_commands(draw_data)
+        commands, self._runs = _read_commands(draw_data)
         self._upload(draw_data, commands)
+        self.render_again(render_pass)
+
+    def render_again(self, render_pass: Any) -> None:
+        """What the last `render` has uploaded, with what its images show by now."""
+        self.draws = 0
         render_pass.set_pipeline(self._pipeline)
         render_pass.set_bind_group(0, self._frame_group)
-        for number, begin, end in runs:
+        for number, begin, end in self._runs:
             group = self._bind_group_of(number)
             if group is not None:
                 render_pass.set_bind_group(1, group)

@@ -17,6 +17,7 @@ from engine.view import marks
 from engine.view.same import same
 
 REFRESH_S = 0.1
+ROUNDING_S = 1e-4  # of a sum of frames' times
 SETTLE_FRAMES = 3  # that are built after a change: widgets find their sizes from frame to frame
 NEVER = float("-inf")
 # What a focused widget answers to while no text is typed.
@@ -44,6 +45,11 @@ class QuietWindow:
         self._touched = False  # by the mouse, or by a button that went down over it
         self._focused = False
         self._marks: dict[str, marks.Rectangle] = {}
+
+    @property
+    def settling(self) -> bool:
+        """Whether the next frame builds it for a change."""
+        return self._settling > 0
 
     def refresh(self) -> None:
         """Builds it in the next frame, whatever else."""
@@ -81,7 +87,7 @@ class QuietWindow:
             self._settling = SETTLE_FRAMES
         elif self._settling:
             self._settling -= 1
-        return self._settling > 0 or imgui.get_time() - self._built_at >= REFRESH_S
+        return self._settling > 0 or imgui.get_time() - self._built_at >= REFRESH_S - ROUNDING_S
 
     def _in_use(self, corner: Point, size: Point) -> bool:
         io = imgui.get_io()

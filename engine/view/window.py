@@ -2,7 +2,8 @@
 
 The loop is our own: events, the interface built from them, the draw and the present follow each
 other without anything in between, and no frame is begun while two are unfinished. What takes long
-goes into `work`, after the present. Times are milliseconds; sizes are (width, height).
+goes into `work`, after the present. A frame whose interface would be the same is not built
+(`engine.view.interface_pace`). Times are milliseconds; sizes are (width, height).
 """
 
 import time
@@ -11,20 +12,19 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from engine.gpu.device import Device
 from engine.gpu.errors import AdapterError
 from engine.view import display
+from engine.view.frame_commands import FrameCommands
 from engine.view.frame_fence import FrameFence
 from engine.view.held_signals import signals_held
-from engine.view.interface import Interface
+from engine.view.interface import LONGEST_STEP_S, Interface
 from engine.view.interface_input import INPUT_EVENTS
-
-U8 = npt.NDArray[np.uint8]
+from engine.view.interface_pace import Between, InterfacePace
+from engine.view.window_target import U8, WindowTarget
 
 FRAMES_PER_SECOND = 60.0
+MEAN_FRAMES = 60  # that `mean_panel_ms` is of
 FRAMES_IN_FLIGHT = 2  # a GPU draws one while the next is built; more would only add latency
 HIDDEN_POLL_S = 0.05  # how often a minimised window looks for events
 HISTORY = 1000  # frames that `latency_ms` remembers
@@ -33,11 +33,13 @@ HISTORY = 1000  # frames that `latency_ms` remembers
 class Window:
     """A canvas, its presentation and its `interface`; owns no scene.
 
-    `panel_ms` is the host time of the last frame's interface: events, building it in `draw` and
-    encoding it; `submit_ms` that of submitting it with what `commands` was given, without waiting
-    for the GPU. `latency_ms` holds, for every frame that input led to, the time from the first
-    event to the present; on a CPU adapter to the end of the drawing too. A window's events count
-    from the end of the look before the one that found them, the earliest they can have happened.
+    `panel_ms` is the host time of the last frame's interface: events, building it in `draw` (or
+    what went on instead) and encoding it; `submit_ms` that of submitting it with what `commands`
+    was given, without waiting for the GPU. `pace` counts what was built. `seconds` are those of
+    the frame that is being drawn. `latency_ms` holds, for every frame that input led to, the time
+    from the first event to the present; on a CPU adapter to the end of the drawing too. A window's
+    events count from the end of the look before the one that found them, the earliest they can have
+    happened.
     """
 
     def __init__(
@@ -53,13 +55,12 @@ class Window:
         """`pixel_ratio` is of an offscreen canvas; a window has its screen's. Raises AdapterError
         (exit code 3) without a display, or where the device cannot present to it."""
         self.offscreen = offscreen
-        self.panel_ms = self.submit_ms = 0.0
+        self.panel_ms = self.submit_ms = self.seconds = 0.0
+        self._panel_ms: deque[float] = deque(maxlen=MEAN_FRAMES)
         self.latency_ms: deque[float] = deque(maxlen=HISTORY)
         self.frames = 0
-        self._target: Any = None  # offscreen, and for `picture`
-        self._target_view: Any = None
-        self._encoder: Any = None  # of the frame that is being built
-        self._submitted: list[Callable[[], None]] = []  # whom to tell of its submission
+        self.pace = InterfacePace()
+        self._unbuilt_s = 0.0  # that have passed since the interface was built
         self._input_since: float | None = None
         self._polled = float("inf")  # when events were last looked for; never yet
         self._last_frame: float | None = None
@@ -78,6 +79,9 @@ class Window:
         self.device = device
         self._format = self._configure(device)
         self.interface.open(device, self._format)
+        self.commands = FrameCommands(device)
+        self._target = WindowTarget(device, self._format)  # offscreen, and for `picture`
+        self.pace.refresh()
         # A CPU driver draws on the cores that would build the next frame: nothing to overlap.
         self._fence = FrameFence(device, 0 if device.info.is_cpu else FRAMES_IN_FLIGHT)
 
@@ -112,6 +116,12 @@ class Window:
     @ui_scale.setter
     def ui_scale(self, scale: float) -> None:
         self.interface.scale = scale
+        self.pace.refresh()
+
+    @property
+    def mean_panel_ms(self) -> float:
+        """`panel_ms` of the last frames, those that were built and those that were not."""
+        return sum(self._panel_ms) / max(1, len(self._panel_ms))
 
     # ---- sizes ------------------------------------------------------------------------------
 
@@ -159,6 +169,7 @@ class Window:
         if event["event_type"] in INPUT_EVENTS and self._input_since is None:
             since = float(event.get("time_stamp", self._polled))
             self._input_since = since if self.offscreen else min(since, self._polled)
+        self.pace.take(event)
         self.interface.feed(event)
 
     def _process_events(self) -> None:
@@ -187,13 +198,15 @@ class Window:
         draw: Callable[[], None],
         work: Callable[[], None] | None = None,
         lost: Callable[[AdapterError], None] | None = None,
+        between: Between | None = None,
     ) -> None:
-        """Until the window is closed: events, `draw` (imgui calls), present, `work`. `lost` is
-        called after the device was lost, to give the window another; without it that is raised."""
+        """Until the window is closed: events, `draw` (imgui calls) or `between`, present, `work`.
+        `lost` is called after the device was lost, to give the window another; without it that is
+        raised."""
         while not self.closed:
             begun = time.perf_counter()
             try:
-                self.draw_once(draw)
+                self.draw_once(draw, between)
             except AdapterError as error:
                 if lost is None:
                     raise
@@ -205,30 +218,33 @@ class Window:
             period = 1.0 / FRAMES_PER_SECOND if self.visible else HIDDEN_POLL_S
             time.sleep(max(0.0, begun + period - time.perf_counter()))
 
-    def draw_once(self, draw: Callable[[], None]) -> bool:
-        """One frame from the events until now; offscreen, the picture stays on the device. False
-        when there was nothing to draw into (closed, minimised, covered). AdapterError where the
-        device was lost: `replace_device` goes on."""
+    def draw_once(self, draw: Callable[[], None], between: Between | None = None) -> bool:
+        """One frame from the events until now; offscreen, the picture stays on the device. `draw`
+        is not called where `between` is given and the interface need not be built. False when
+        there was nothing to draw into (closed, minimised, covered). AdapterError where the device
+        was lost: `replace_device` goes on."""
         begun = time.perf_counter()
         self._process_events()
         if self.closed or not self.visible:
             self._input_since = None
             return False
-        seconds = self._seconds_passed(begun)
-        self.interface.build(draw, self.logical_size, self.pixel_ratio, seconds)
+        self.seconds = self._seconds_passed(begun)
+        replays = self._build(draw, between)
         built = time.perf_counter()
         try:
             # wgpu aborts when a surface is closed whose texture was taken and not presented.
             with nullcontext() if self.offscreen else signals_held():
-                encode_ms = self._draw_interface()
+                encode_ms = self._draw_interface(replays)
         except Exception as error:
+            self.pace.refresh()  # what was built has not been uploaded
             if type(error).__name__ == "DrawCancelled":  # covered, or between two sizes
-                self.flush()
+                self.commands.flush()
                 return False
-            self.drop_commands()
+            self.commands.drop()
             self._raise_if_lost(error)
             raise
         self.panel_ms = 1e3 * (built - begun) + encode_ms
+        self._panel_ms.append(self.panel_ms)
         fenced = time.perf_counter()
         self._fence.submitted()
         self.submit_ms += 1e3 * (time.perf_counter() - fenced) - self._fence.waited_ms
@@ -238,53 +254,39 @@ class Window:
             self._input_since = None
         return True
 
-    def _draw_interface(self) -> float:
+    def _build(self, draw: Callable[[], None], between: Between | None) -> bool:
+        """The frame's contents; whether the interface is to be drawn as it was built before."""
+        self._unbuilt_s += self.seconds
+        place = (self.logical_size, self.pixel_ratio)
+        replays = self.pace.replays(self.seconds, place, self.interface.busy, between)
+        if replays and between is not None:
+            between.step(self.seconds, self.pace.pointer)
+            return True
+        seconds, self._unbuilt_s = self._unbuilt_s, 0.0
+        try:
+            self.interface.build(draw, *place, seconds)
+        except Exception:
+            self.pace.refresh()
+            raise
+        return False
+
+    def _draw_interface(self, replays: bool) -> float:
         """Draws what was built and presents it; the host's time to encode, ms."""
         if self.offscreen:
-            self._make_target()
-            target = self._target_view
+            target = self._target.view(self.pixel_size)
         else:
             target = self._context.get_current_texture().create_view()
         acquired = time.perf_counter()
-        encoder = self.commands()
-        self.interface.encode(encoder, target)
+        encoder = self.commands.encoder()
+        self.interface.encode(encoder, target, again=replays)
         self._fence.encode(encoder)
         commands = encoder.finish()
         encoded = time.perf_counter()
-        self._submit(commands)
+        self.commands.submit(commands)
         self.submit_ms = 1e3 * (time.perf_counter() - encoded)
         if not self.offscreen:
             self._context._rc_present()
         return 1e3 * (encoded - acquired)
-
-    def commands(self) -> Any:
-        """The command encoder of the frame that is being built: what is put into it comes before
-        the interface, in the same submission. Each encoder and each submission costs the host as
-        much as many calls."""
-        if self._encoder is None:
-            self._encoder = self.device.wgpu.create_command_encoder(label="window")
-        return self._encoder
-
-    def when_submitted(self, tell: Callable[[], None]) -> None:
-        """`tell` is called after the submission of what `commands` has been given."""
-        self._submitted.append(tell)
-
-    def drop_commands(self) -> None:
-        """After an error: nobody can say what `commands` holds."""
-        self._encoder = None
-        self._submitted.clear()
-
-    def flush(self) -> None:
-        """Submits now what `commands` was given, for who is about to read it."""
-        if self._encoder is not None:
-            self._submit(self._encoder.finish())
-
-    def _submit(self, commands: Any) -> None:
-        self._encoder = None
-        told, self._submitted = self._submitted, []
-        self.device.wgpu.queue.submit([commands])
-        for tell in told:
-            tell()
 
     def _raise_if_lost(self, error: Exception) -> None:
         if "device is lost" in str(error).lower():
@@ -295,39 +297,18 @@ class Window:
     def _seconds_passed(self, now: float) -> float:
         """Offscreen time goes by frames, so that the same events always give the same picture."""
         last, self._last_frame = self._last_frame, now
-        return 1.0 / FRAMES_PER_SECOND if last is None or self.offscreen else now - last
-
-    def _make_target(self) -> None:
-        """A texture of the window's size that can be read back."""
-        width, height = self.pixel_size
-        if self._target is None or self._target.size[:2] != (width, height):
-            self._target = self.device.wgpu.create_texture(
-                label="interface picture",
-                size=(width, height, 1),
-                format=self._format,
-                usage="RENDER_ATTACHMENT|COPY_SRC",
-            )
-            self._target_view = self._target.create_view()
+        if last is None or self.offscreen:
+            return 1.0 / FRAMES_PER_SECOND
+        return min(now - last, LONGEST_STEP_S)
 
     def picture(self) -> U8:
         """[h, w, 3]: the window as last drawn, by drawing the same interface once more into a
         texture of its own."""
-        self._make_target()
-        queue = self.device.wgpu.queue
-        self.flush()
+        self.commands.flush()
         encoder = self.device.wgpu.create_command_encoder(label="interface")
-        self.interface.encode(encoder, self._target_view)
-        queue.submit([encoder.finish()])
-        width, height = self.pixel_size
-        row = -(-width * 4 // 256) * 256
-        data = queue.read_texture(
-            {"texture": self._target},
-            {"bytes_per_row": row, "rows_per_image": height},
-            (width, height),
-        )
-        pixels = np.frombuffer(data, np.uint8).reshape(height, row // 4, 4)[:, :width]
-        order = [2, 1, 0] if self._format.startswith("bgra") else [0, 1, 2]
-        return np.ascontiguousarray(pixels[..., order])
+        self.interface.encode(encoder, self._target.view(self.pixel_size))
+        self.device.wgpu.queue.submit([encoder.finish()])
+        return self._target.read()
 
     # ---- images and devices -----------------------------------------------------------------
 
@@ -342,8 +323,6 @@ class Window:
     def replace_device(self, device: Device) -> None:
         """After a lost device: drops all that was the old one's, images too, and goes on with
         `device`. The interface keeps its state."""
-        self._target = None
-        self.drop_commands()
         if not self.offscreen:
             self._context.unconfigure()
         self._open(device)

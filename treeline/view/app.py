@@ -3,6 +3,7 @@ into commands; what is drawn and measured is the session's.
 """
 
 from pathlib import Path
+from typing import Any
 
 from imgui_bundle import imgui
 
@@ -12,6 +13,7 @@ from engine.view.settings import Settings
 from engine.view.window import Window
 from passes.outputs import Output, frame_outputs
 from treeline.view.actions import make_actions
+from treeline.view.between import BetweenBuilds
 from treeline.view.commands import make_shortcuts
 from treeline.view.layout import PANEL_SHARE, arrange, drag_border
 from treeline.view.menus import Menus
@@ -71,20 +73,21 @@ class Viewer:
         self.tabs = PanelTabs(self.panels, settings)
         self.menus, self.status = Menus(), StatusBar()
         self._actions = make_actions(self)
+        self.between = BetweenBuilds(self)
 
     # ---- one frame of the interface ------------------------------------------------------------
 
     def draw(self) -> None:
-        """Builds the interface; called by the window once a frame."""
+        """Builds the interface; called by the window in frames in which it may have changed, in
+        others `between` goes on."""
         # Tab switches between A and B; it must not wander into a slider's text.
         imgui.push_item_flag(imgui.ItemFlags_.no_tab_stop, True)
         for action in self.shortcuts.pressed():
             # Escape closes the help, and no more than that.
             if not (self.state.show_help and action == "unpick"):
                 self.act(action)
-        self.time_line.advance(imgui.get_io().delta_time)
-        self._follow_structure()
-        self.ray_cursor.follow(self.state)
+        self.time_line.advance(self.window.seconds)
+        self.follow()
         size = self.window.logical_size
         self.menus.draw(
             size[0],
@@ -102,19 +105,12 @@ class Viewer:
             float(self.settings["panel_share"]),
         )
         self.viewport.draw(layout.picture, self.structure.tree, self.ray_cursor.walks)
-        self.structure_panel.overlay = self.viewport.boxes.stats
         self.settings["panel_share"] = drag_border(
             layout.border, size[0], float(self.settings["panel_share"])
         )
-        self.state.panel_ms = self.window.panel_ms
-        version = (
-            self.structure.version,
-            self.structure.bytes_version,
-            self.structure_panel.overlay.reading,
-            len(self.ray_cursor.walks),
-            len(self.ray_cursor.checks),
-        )
-        self.tabs.draw(layout.panels, self.session, self.state, version)
+        self.structure_panel.overlay = self.viewport.boxes.stats
+        self.state.panel_ms = self.window.mean_panel_ms
+        self.tabs.draw(layout.panels, self.session, self.state, self.version)
         del self.state.messages[:-MOST_MESSAGES]
         while self.state.asked:
             self.act(self.state.asked.pop(0))
@@ -129,17 +125,35 @@ class Viewer:
             self.state.show_help = self.shortcuts.draw_help()
         imgui.pop_item_flag()
 
+    @property
+    def version(self) -> tuple[Any, ...]:
+        """Of what panels show beside the session's measurements and the state."""
+        return (
+            self.structure.version,
+            self.structure.bytes_version,
+            self.viewport.boxes.stats.reading,
+            len(self.ray_cursor.walks),
+            len(self.ray_cursor.checks),
+        )
+
     def refresh(self) -> None:
         """Builds all of the interface in the next frame: what it shows is exactly what there is."""
         for part in (self.menus, self.tabs, self.status):
             part.quiet.refresh()
 
-    def _follow_structure(self) -> None:
-        """A pick is of one scene on the GPU: with another structure it is over."""
+    @property
+    def settling(self) -> bool:
+        """Whether a part has to be built in the next frame."""
+        return any(part.quiet.settling for part in (self.menus, self.tabs, self.status))
+
+    def follow(self) -> None:
+        """Takes up another structure and another pick. A pick is of one scene on the GPU: with
+        another structure it is over."""
         frame, picked = self.session.frame, self.state.picked
         if picked is not None and frame is not None and picked.traced.scene is not frame.scene:
             self.state.picked = None
         self.structure.follow(self.session, self.state)
+        self.ray_cursor.follow(self.state)
 
     def work(self) -> None:
         """A part of the session's work, after the window has been presented."""

@@ -90,7 +90,7 @@ class Picture:
         if self.frame is None or self.output is None:
             raise UserError("there is no picture yet")
         display, output = self.display(self.frame), self.output
-        self.window.flush()
+        self.window.commands.flush()
         pixels = display.read_picture()
         if output.kind != "count":
             return pixels
@@ -133,7 +133,7 @@ class Picture:
         if same(seen, self._seen):
             return
         self._seen = seen
-        encoder = self.window.commands()
+        encoder = self.window.commands.encoder()
         display.encode(
             encoder,
             frame,
@@ -151,7 +151,7 @@ class Picture:
 
         smooth = output.kind in ("colour", "vector")
         self.target.blit(encoder, display.view, smooth=smooth, over=draw_lines)
-        self.window.when_submitted(display.submitted)
+        self.window.commands.when_submitted(display.submitted)
         self.drawn += 1
 
     def _value_text(self, found: Value | None) -> str:

@@ -86,7 +86,7 @@ def run(
                     viewer.work()
                     interrupts.check()  # of a Ctrl-C that wgpu's callbacks would have swallowed
 
-                window.run(viewer.draw, work, viewer.recover)
+                window.run(viewer.draw, work, viewer.recover, viewer.between)
                 viewer.close()
             else:
                 draw_frames(viewer, start.frames, start.pick)
@@ -120,7 +120,7 @@ def draw_frames(viewer: Viewer, frames: int, pick: tuple[int, int] | None) -> No
     session = viewer.session
     drawn, since = session.version, time.monotonic()
     while not (session.ready and session.samples >= frames):
-        viewer.window.draw_once(viewer.draw)
+        viewer.window.draw_once(viewer.draw, viewer.between)
         viewer.work()
         interrupts.check()
         if session.error is not None:

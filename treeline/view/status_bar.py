@@ -31,7 +31,7 @@ def frame_text(session: "ViewSession") -> str:
 
 def window_text(window: "Window") -> str:
     """The interface's own time, and how long input takes to the screen."""
-    text = f"panels {window.panel_ms:.1f} ms"
+    text = f"panels {window.mean_panel_ms:.1f} ms"
     if window.latency_ms:
         p95 = float(np.percentile(np.array(window.latency_ms), 95))
         text += f"  input p95 {p95:.0f} ms"

@@ -123,15 +123,8 @@ class Viewport:
         self._follow_mouse(hovered, (corner.x, corner.y), size)
         self.picture.resize(pixels)
         self.session.resize(*(self.render_size or pixels))
-        started = time.perf_counter()
-        try:
-            batches, lines = self._lines(pixels, tree, walks)
-            self.picture.update(self.session, self.state, batches, lines)
-        except expected_errors() as error:
-            self.window.drop_commands()
-            self.session.fail(error)
+        if not self._update_picture(tree, walks):
             return
-        self.picture.host_ms = 1e3 * (time.perf_counter() - started)
         if self.picture.drawn:
             imgui.get_window_draw_list().add_image(
                 self.window.image(self.picture.target.view),
@@ -142,13 +135,44 @@ class Viewport:
         else:
             draw_waiting(self.session.busy or "", (corner.x, corner.y), size)
 
+    def step(
+        self,
+        seconds: float,
+        pointer: tuple[float, float] | None,
+        tree: StructureTree | None,
+        walks: Mapping[int, RayWalk],
+    ) -> None:
+        """A frame whose interface is not built: the camera and the picture go on. `pointer` is
+        where the mouse is."""
+        if self.session.error is not None:
+            return
+        self._follow_path()
+        self.camera_input.step(self.control, pointer, seconds)
+        self.session.set_camera(self.control.camera(), self.control.moving)
+        if self.camera_input.dragging:
+            self.state.cursor = None
+        self._update_picture(tree, walks)
+
+    def _update_picture(self, tree: StructureTree | None, walks: Mapping[int, RayWalk]) -> bool:
+        """Lines and display pass, where they have changed; False after an error."""
+        started = time.perf_counter()
+        try:
+            batches, lines = self._lines(self.picture.target.size, tree, walks)
+            self.picture.update(self.session, self.state, batches, lines)
+        except expected_errors() as error:
+            self.window.commands.drop()
+            self.session.fail(error)
+            return False
+        self.picture.host_ms = 1e3 * (time.perf_counter() - started)
+        return True
+
     def _follow_mouse(
         self, hovered: bool, corner: tuple[float, float], size: tuple[float, float]
     ) -> None:
         """Camera, cursor and click."""
         self.control.size = size
         self._follow_path()
-        clicked = self.camera_input.update(self.control, hovered)
+        clicked = self.camera_input.update(self.control, hovered, self.window.seconds)
         self.session.set_camera(self.control.camera(), self.control.moving)
         mouse = imgui.get_io().mouse_pos
         width, height = self.session.size

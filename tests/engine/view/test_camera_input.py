@@ -29,7 +29,9 @@ class Scene:
         mark("text")
         imgui.invisible_button("picture", imgui.ImVec2(200, 100))
         mark("picture")
-        self.clicks += self.input.update(self.control, imgui.is_item_hovered())
+        self.clicks += self.input.update(
+            self.control, imgui.is_item_hovered(), imgui.get_io().delta_time
+        )
 
 
 def moved(scene: Scene) -> bool:

@@ -244,7 +244,7 @@ class Person:
 
     def frames(self, count: int = 1) -> None:
         for _ in range(count):
-            self.window.draw_once(self.viewer.draw)
+            self.window.draw_once(self.viewer.draw, self.viewer.between)
             self.viewer.work()
 
     def until(self, done: Callable[[], bool], limit_s: float = 30.0) -> None:

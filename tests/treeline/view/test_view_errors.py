@@ -92,7 +92,7 @@ def test_settings_last_until_the_next_run(
     viewer.act("panel Rays")
     viewer.toggle_fly()
     for _ in range(3):
-        person.window.draw_once(viewer.draw)
+        person.window.draw_once(viewer.draw, viewer.between)
     viewer.close()
     again = Settings(KEPT)
     assert again.load() is None
@@ -126,6 +126,6 @@ def test_a_lost_device_says_so_and_retry_opens_another(open_viewer: Open) -> Non
             person.viewer.quit = True
         person.viewer.work()
 
-    person.window.run(person.viewer.draw, seen, person.viewer.recover)
+    person.window.run(person.viewer.draw, seen, person.viewer.recover, person.viewer.between)
     assert len(opened) == 1 and person.session.device is person.window.device is opened[0]
     assert person.viewer.picture.pixels(person.state).std() > 5
