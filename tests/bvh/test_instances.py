@@ -53,14 +53,14 @@ def test_transformed_instances_equal_brute_force_in_world_space(tracers, built, 
     world = [place(m, soups[i % 3]) for i, m in enumerate(placements)]
     owner = np.concatenate([np.full(len(w), i) for i, w in enumerate(world)])
     row = np.concatenate([np.arange(len(w)) for w in world])
-    origin = rng.normal(size=(6000, 3)) * 6
+    origin = rng.normal(size=(2500, 3)) * 6
     # Each instance is aimed at equally often, the one-triangle BLAS too.
     centroids = [w.mean(1)[rng.integers(0, len(w), 1000)] for w in world]
-    target = np.concatenate(centroids)[rng.integers(0, 9000, 6000)] + rng.normal(size=(6000, 3)) / 5
-    direction = (target - origin) * np.exp(rng.uniform(-3, 3, (6000, 1)))
+    target = np.concatenate(centroids)[rng.integers(0, 9000, 2500)] + rng.normal(size=(2500, 3)) / 5
+    direction = (target - origin) * np.exp(rng.uniform(-3, 3, (2500, 1)))
     rays = make_rays(origin, direction, 0.01, 40)
     got, want = tracers(scene, rays), closest(np.concatenate(world), rays)
-    assert 2000 < got.hit.sum() < 5950 and len(set(got.instance[got.hit])) == 9
+    assert 800 < got.hit.sum() < 2480 and len(set(got.instance[got.hit])) == 9
     assert (got.hit == np.isfinite(want.t)).all()
     hit = got.hit
     # t of the given, non-unit direction: float32 transforms cost a few ULPs of the coordinates.

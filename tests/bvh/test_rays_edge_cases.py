@@ -190,14 +190,14 @@ def test_thin_triangles_equal_brute_force_up_to_their_edges(tracers, built, rng)
 
 @pytest.mark.parametrize("scale", [1e-4, 1e-2, 1e2, 1e4])
 def test_scale_does_not_change_what_is_hit(tracers, built, rng, scale):
-    soup = rng.normal(size=(300, 3, 3)).astype(np.float32)
+    soup = rng.normal(size=(150, 3, 3)).astype(np.float32)
     factor = np.float32(2.0 ** np.round(np.log2(scale)))
-    rays = aimed(rng, 1000)
+    rays = aimed(rng, 500)
     bigger = rays.copy()
     bigger["origin"] *= factor
     a = tracers(built.scene(soup, nodes="fp32"), rays)
     b = tracers(built.scene(soup * factor, nodes="auto"), bigger)
-    assert a.hit.sum() > 300 and (a.primitive == b.primitive).all()
+    assert a.hit.sum() > 150 and (a.primitive == b.primitive).all()
     assert (a.t[a.hit] * factor == b.t[b.hit]).all()
 
 
