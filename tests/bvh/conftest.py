@@ -5,17 +5,13 @@ triangle a block, split at the median. It is slow, plain and independent of the 
 """
 
 import struct
-import time
-import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import trimesh
 
 from bvh import oracle
 from bvh.build import Blas, BuildOptions, build_blas
@@ -243,45 +239,3 @@ def tracers(request: pytest.FixtureRequest) -> Callable[..., Any]:
     if request.param == "oracle":
         return _oracle_tracer
     return GpuTracer(request.getfixturevalue("device"))
-
-
-@dataclass(frozen=True)
-class Kitchen:
-    """The kitchen as one world-space triangle soup, its scene buffer and what the build took."""
-
-    triangles: np.ndarray  # [m, 3, 3] float32
-    geometry: np.ndarray  # [m]
-    primitive: np.ndarray  # [m]
-    blas: Blas
-    bvh: SceneBvh
-    seconds: float
-    peak_bytes: int
-
-
-@pytest.fixture(scope="session")
-def kitchen(shared_scenes: Path) -> Kitchen:
-    """Built once a session with default options; the time includes what tracemalloc costs."""
-    parts = []
-    scene = trimesh.load(shared_scenes / "kitchen.glb", process=False)
-    for node in scene.graph.nodes_geometry:
-        transform, name = scene.graph[node]
-        mesh = scene.geometry[name]
-        world = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
-        parts.append(world.astype(np.float32)[mesh.faces])
-    triangles = np.concatenate(parts)
-    counts = [len(part) for part in parts]
-    geometry = np.repeat(np.arange(len(parts), dtype=np.uint32), counts)
-    primitive = np.concatenate([np.arange(n, dtype=np.uint32) for n in counts])
-    tracemalloc.start()
-    started = time.perf_counter()
-    blas = build_blas(triangles, geometry, primitive, np.ones(len(parts), np.bool_), BuildOptions())
-    seconds = time.perf_counter() - started
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    bvh = assemble([blas], ["kitchen"], [BvhInstance(0, name="kitchen")])
-    return Kitchen(triangles, geometry, primitive, blas, bvh, seconds, peak)
-
-
-@pytest.fixture(scope="session")
-def kitchen_bvh(kitchen: Kitchen) -> SceneBvh:
-    return kitchen.bvh

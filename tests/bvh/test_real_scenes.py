@@ -1,4 +1,5 @@
-"""The same rays through Embree (embreex), on real scenes: primary, reflection and shadow rays.
+"""Real scenes: the kitchen's structure is sound and within its limits, and rays through them meet
+what they meet through Embree (embreex): primary, reflection and shadow rays.
 
 Hit or miss must be equal, t within 1e-4 relative, and the triangle the same unless t ties. For
 hits so near that 1e-4 of t is less than float32 can place a point, the distance between the two
@@ -7,13 +8,22 @@ it passes an edge, lies in a triangle's plane, starts or ends on a surface, or b
 within float32's resolution. The oracle agrees on every ray, without the second tolerance.
 """
 
+import time
+import tracemalloc
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 import pytest
 import trimesh
 
 from bvh import oracle, raysets
+from bvh.build import Blas, BuildOptions, build_blas
 from bvh.rays import RayFlags
+from bvh.scene_bvh import SceneBvh, assemble
 from bvh.surface import surface_at
+from bvh.tlas import BvhInstance
+from bvh.validate import validate
 
 T_TOLERANCE = 1e-4
 AGREEMENT = 0.9999
@@ -64,6 +74,62 @@ def load_soup(path):
     return np.concatenate(parts), np.cumsum([0] + [len(p) for p in parts[:-1]])
 
 
+@dataclass(frozen=True)
+class Kitchen:
+    """The kitchen as one world-space triangle soup, its scene buffer and what the build took."""
+
+    triangles: np.ndarray  # [m, 3, 3] float32
+    geometry: np.ndarray  # [m]
+    primitive: np.ndarray  # [m]
+    blas: Blas
+    bvh: SceneBvh
+    seconds: float
+    peak_bytes: int
+
+
+@pytest.fixture(scope="module")
+def kitchen(shared_scenes: Path) -> Kitchen:
+    """Built once with default options; CPU time, which includes what tracemalloc costs."""
+    parts = []
+    scene = trimesh.load(shared_scenes / "kitchen.glb", process=False)
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        world = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
+        parts.append(world.astype(np.float32)[mesh.faces])
+    triangles = np.concatenate(parts)
+    counts = [len(part) for part in parts]
+    geometry = np.repeat(np.arange(len(parts), dtype=np.uint32), counts)
+    primitive = np.concatenate([np.arange(n, dtype=np.uint32) for n in counts])
+    tracemalloc.start()
+    started = time.process_time()
+    blas = build_blas(triangles, geometry, primitive, np.ones(len(parts), np.bool_), BuildOptions())
+    seconds = time.process_time() - started
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    bvh = assemble([blas], ["kitchen"], [BvhInstance(0, name="kitchen")])
+    return Kitchen(triangles, geometry, primitive, blas, bvh, seconds, peak)
+
+
+def test_kitchen_within_its_limits(kitchen: Kitchen) -> None:
+    stats = kitchen.blas.stats
+    assert len(kitchen.triangles) == 1_021_813
+    assert stats.dropped_degenerate == 219
+    assert stats.triangles == 1_021_813 - 219
+    assert kitchen.seconds < 40.0
+    assert kitchen.peak_bytes < 1 << 30
+    assert stats.triangles_per_block > 1.85
+    assert stats.fill > 3.0
+    assert stats.sah < 14.0
+    assert stats.depth <= 28
+    assert stats.stack_bound <= 56
+    assert stats.bytes < 70 * stats.triangles
+
+
+def test_kitchen_is_sound(kitchen: Kitchen) -> None:
+    assert validate(kitchen.bvh) == []
+
+
 @pytest.fixture(scope="module", params=VIEWS)
 def case(request, shared_scenes, built):
     """(name, SceneBvh, triangles, first row of each geometry, Embree scene)."""
@@ -83,7 +149,20 @@ def case(request, shared_scenes, built):
     return name, bvh, triangles, first, embree, TriangleMesh(embree, triangles)
 
 
-def rays_of(kind, name, bvh):
+@pytest.fixture(scope="module")
+def rays_of(case):
+    """`rays_of(kind)`, made once for all tracers."""
+    made = {}
+
+    def get(kind):
+        if kind not in made:
+            made[kind] = make_rays_of(kind, *case[:2])
+        return made[kind]
+
+    return get
+
+
+def make_rays_of(kind, name, bvh):
     eye, target, angle, light, width, height = VIEWS[name]
     camera = look_at(eye, target)
     rays, _ = raysets.primary_rays(camera, angle, width, height)
@@ -125,9 +204,9 @@ def explain(ray, triangle, answers):
 
 
 @pytest.mark.parametrize("kind", ["primary", "mirror", "shadow"])
-def test_equals_embree(case, kind, tracers):
+def test_equals_embree(case, rays_of, kind, tracers):
     name, bvh, triangles, first, embree, _ = case
-    rays = rays_of(kind, name, bvh)
+    rays = rays_of(kind)
     assert len(rays) > 3500
     origin = np.ascontiguousarray(rays["origin"])
     direction = np.ascontiguousarray(rays["direction"])
@@ -171,9 +250,9 @@ def test_equals_embree(case, kind, tracers):
     assert same.mean() > 0.98, f"{name} {kind}: {same.mean()}"
 
 
-def test_back_face_culling_agrees_with_embrees_normal(case, tracers):
+def test_back_face_culling_agrees_with_embrees_normal(case, rays_of, tracers):
     name, bvh, triangles, first, embree, _ = case
-    rays = rays_of("primary", name, bvh)
+    rays = rays_of("primary")
     theirs = embree.run(
         np.ascontiguousarray(rays["origin"]), np.ascontiguousarray(rays["direction"]), output=1
     )
