@@ -41,6 +41,7 @@ class Setting:
     group: str
     frame: FrameOptions  # its size is the measurement's
     occlusion: dict[str, Any] = field(default_factory=dict)  # its radius, if there is any
+    tuned: dict[str, Any] = field(default_factory=dict)  # what a tuned profile set, if any
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -56,6 +57,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
         | plain(setting.built)
         | plain(setting.occlusion)
         | plain(setting.pose)
+        | plain(setting.tuned)
         | plain(
             {
                 "width": timed.width,

@@ -25,6 +25,7 @@ from treeline.cli.rays import rays
 from treeline.cli.render import render
 from treeline.cli.replay import replay
 from treeline.cli.report import report
+from treeline.cli.tune import tune
 from treeline.cli.validate import validate
 from treeline.cli.view import view
 from treeline.version import commit, version
@@ -45,6 +46,7 @@ for name, function in {
     "report": report,
     "compare": compare,
     "ablate": ablate,
+    "tune": tune,
     "build": build,
     "inspect": inspect,
     "validate": validate,

@@ -12,6 +12,7 @@ from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.cli.tuned import TunedFlags, use_tuned
 from treeline.json_text import json_text
 from treeline.outputs import whole_file, whole_folder
 
@@ -26,6 +27,7 @@ GPU_WARMUP_MS = 1000.0  # at least, before the timed frames of each size
 def report(
     common: Common,
     flags: FrameFlags,
+    tuned: TunedFlags,
     out: Annotated[Path, typer.Option(help="Folder for frame.png and report.json, .csv, .html.")],
     size: Annotated[
         str | None,
@@ -82,9 +84,11 @@ def report(
             )
         width, height = parse_size(size or defaults[0])
         frame_options = replace(frame_options, width=width, height=height)
-        options = common.build_options()
         progress.begin("loading the scene")
         scene = common.load_scene()
+        choice = use_tuned(common, tuned, device, scene)
+        common, frame_options = choice.common, replace(frame_options, **choice.frame)
+        options = common.build_options()
         pose = choose_pose(scene, time, clip)
         timed_frames = defaults[1] if frames is None else frames
         playback = choose_playback(scene, pose, count=timed_frames) if camera_path else None
@@ -124,6 +128,7 @@ def report(
             options=options,
             group=common.group,
             frame=frame_options,
+            tuned=choice.context,
             occlusion=used,
             built=structure.context(),
             pose=pose.fields() if pose else {},

@@ -9,6 +9,7 @@ from engine.gpu.errors import UserError
 from treeline.cli.console import note, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
+from treeline.cli.tuned import TunedFlags, use_tuned
 
 WINDOW_SIZE = "1280x720"
 CPU_WINDOW_SIZE = "960x540"
@@ -18,6 +19,7 @@ CPU_WINDOW_SIZE = "960x540"
 def view(
     common: Common,
     flags: FrameFlags,
+    tuned: TunedFlags,
     size: Annotated[
         str | None,
         typer.Option(
@@ -80,6 +82,8 @@ def view(
             )
         progress.begin("loading the scene")
         scene = common.load_scene()
+        choice = use_tuned(common, tuned, device, scene)
+        common = choice.common
         start = StartOptions(
             window_size=parse_size(window_size),
             render_size=None if render is None else parse_size(render),
@@ -92,7 +96,7 @@ def view(
             pick=None if pick is None else parse_pixel(pick),
             camera=camera,
             counters=counters,
-            frame=frame_fields,
+            frame={**frame_fields, **choice.frame},
             out=out,
         )
         run(common, device, scene, start, progress)

@@ -1,0 +1,83 @@
+"""`treeline tune` on a box: a real search, in which what wins does not matter."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bvh.blas import BuildOptions
+from passes.ray_kernel import RayKernel
+from passes.rays import REFLECTION
+from treeline.cli.frame_flags import RaysSent
+from treeline.cli.options import Common
+from treeline.cli.tune import command_words
+from treeline.tune.cases import Case
+from treeline.tune.profile import profile_document, read_profile
+
+
+def test_a_search_writes_a_profile_and_can_be_gone_on_with(
+    run: Any, box: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    from treeline.tune import run as tuning
+    from treeline.tune import search
+
+    monkeypatch.setattr(search, "CHALLENGERS", 2)
+    confirmed = []
+
+    def confirm(profile: dict[str, Any], words: Any) -> dict[str, Any]:
+        confirmed.append(profile)
+        total = {"gain": 0.9, "interval": [0.8, 1.0], "pairs": 6, "result": "slower"}
+        return {"total": total, "rays": {}, "different": {}}
+
+    monkeypatch.setattr(tuning.search_and_confirm, "__defaults__", (confirm,))
+    out = tmp_path / "box.json"
+    words = ("tune", "--scene", box, "--out", out, "--minutes", 0.01, "--size", "8x6")
+    first = run(*words)
+    assert first.exit_code == 0, first.output
+    document = json.loads(out.read_text())
+    assert read_profile(out).case == Case(BuildOptions())  # what was not confirmed is not taken
+    assert document["evidence"]["blocks"]["measured"] > 0
+    kernels = [t for t in document["evidence"]["tried"] if t["phase"] == "kernels"]
+    assert {t["ray"] for t in kernels} == {"reflection", "shadow"}
+    assert "the default is kept" in first.stdout and "wall clock" in first.stderr
+    assert document["context"]["timing_source"] == "wall-clock"
+    again = run(*words, "--json", "-")
+    assert "goes on from" in again.stderr
+    blocks = json.loads(again.stdout)["evidence"]["blocks"]
+    assert blocks == {"measured": 0, "from_state": document["evidence"]["blocks"]["measured"]}
+
+
+def test_a_profile_is_confirmed_in_a_process_of_its_own(
+    process: Any, box: Path, tmp_path: Path, device: Any
+) -> None:
+    from engine.scene.load import load_scene
+
+    path = tmp_path / "p.json"
+    context = {
+        "scene_sha256": load_scene(box).sha256,
+        "adapter": device.info.adapter,
+        "group": "static",
+    }
+    case = Case.of(BuildOptions(leaf=1), {REFLECTION.name: RayKernel("off")})
+    path.write_text(json.dumps(profile_document(case, context, None, {}, [])))
+    words = ("--scene", box, "--confirm", path, "--size", "8x6", "--json", "-", "--quiet")
+    out, err = process("tune", *words).communicate(timeout=120)
+    found = json.loads(out)
+    assert set(found["rays"]) == {"reflection", "shadow"} and found["total"]["pairs"] == 10, err
+    assert found["different"] == {"reflection": 0, "shadow": 0}
+
+
+def test_it_needs_a_place_to_write(run: Any, one_line: Any, box: Path) -> None:
+    assert "tune needs --out" in one_line(run("tune", "--scene", box), 2)
+
+
+def test_the_process_that_confirms_gets_the_same_options() -> None:
+    common = Common(
+        scene=Path("a.toml"), builder="sah", cache=False, assets=["x", "n=y"], group="object"
+    )
+    assert command_words(common) == [
+        *("--scene", "a.toml", "--builder", "sah", "--no-cache", "--group", "object"),
+        *("--assets", "x", "--assets", "n=y"),
+    ]
+    assert command_words(Common(json="-", quiet=True)) == []
+    sent = RaysSent(seed=3, occlusion=True, occlusion_radius=0.5)
+    assert command_words(sent) == ["--seed", "3", "--occlusion", "--occlusion-radius", "0.5"]

@@ -1,0 +1,125 @@
+"""From a command's scene to a profile: search, confirmation and what is written of both."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bvh.blas import BuildOptions
+from bvh.gpu.blas_builder import refusal
+from engine.gpu.device import Device
+from engine.scene.scene import Scene
+from passes.frame_options import FrameOptions
+from passes.prepare import PreparedScene
+from treeline import structures
+from treeline.cli.console import note
+from treeline.measure import Progress
+from treeline.report_context import plain, structure_context
+from treeline.tune.blocks import Block
+from treeline.tune.cases import Case
+from treeline.tune.confirm import confirm_apart
+from treeline.tune.explain import evidence, sentences
+from treeline.tune.journal import Journal, journal_path, sources
+from treeline.tune.measure import FrameMeasurer
+from treeline.tune.profile import profile_document
+from treeline.tune.search import Search
+
+if TYPE_CHECKING:
+    from treeline.cli.options import Common
+
+
+@dataclass(slots=True)
+class Subject:
+    """A scene's frame on a device. `turns`: of the first race, of the decision, of the
+    confirmation, and ms of warm-up a block."""
+
+    common: "Common"
+    device: Device
+    scene: Scene
+    options: FrameOptions
+    pose: Mapping[str, Any]
+    turns: tuple[int, int, int, float]
+    progress: Progress
+
+    @property
+    def default(self) -> Case:
+        return Case(self.common.build_options())
+
+    def context(self) -> dict[str, Any]:
+        """As a report's."""
+        common, frame = self.common, self.options
+        context = structure_context(
+            self.scene, common.scene_name, self.device, common.build_options(), common.group
+        )
+        return context | plain(
+            {
+                "width": frame.width,
+                "height": frame.height,
+                "seed": frame.seed,
+                "gbuffer": frame.gbuffer,
+                "occlusion": frame.occlusion,
+                "occlusion_radius": frame.occlusion_radius,
+                **self.pose,
+            }
+        )
+
+    def key(self) -> dict[str, Any]:
+        """What times follow from: those of another are not taken."""
+        context = self.context()
+        for name in ("date", "commit", "version", "scene", "notes", "schema"):
+            del context[name]
+        return context | {"sources": sources(), "turns": list(self.turns)}
+
+    def measurer(self) -> FrameMeasurer:
+        return FrameMeasurer(self.device, self.options, self.pose, self.prepare, self.turns[3])
+
+    def prepare(self, build: BuildOptions) -> PreparedScene:
+        """The scene's structure, built where the command says: what the GPU cannot build is built
+        on the CPU."""
+        on_cpu = self.common.on == "cpu" or refusal(build)
+        return structures.build(
+            self.scene,
+            build,
+            self.common.group,
+            device=None if on_cpu else self.device,
+            cache=self.common.blas_cache(),
+            or_cpu=True,
+        ).prepared
+
+    def against_default(self, case: Case) -> Block:
+        self.progress.begin("measuring the profile and the default in turns")
+        return self.measurer().measure("confirmation", [self.default, case], self.turns[2])
+
+
+def search_and_confirm(
+    subject: Subject,
+    out: Path,
+    minutes: float,
+    words: Sequence[str],
+    confirm: Callable[[dict[str, Any], Sequence[str]], dict[str, Any]] = confirm_apart,
+) -> dict[str, Any]:
+    """The profile's document. The search's state stays beside `out`: more minutes go on from it."""
+    quiet = subject.common.quiet
+    journal = Journal.open(journal_path(out), subject.key(), lambda text: note(text, quiet=quiet))
+    measurer = subject.measurer()
+    search = Search(
+        journal.remembering(measurer.measure),
+        subject.default.build,
+        {ray.name: ray.any_hit for ray in measurer.rays},
+        60 * minutes,
+        subject.progress,
+        turns=subject.turns[0],
+        last_turns=subject.turns[1],
+    )
+    case = search.run()
+    context = subject.context()
+    confirmed = None
+    if case != subject.default:
+        subject.progress.begin("confirming the winner in a process of its own")
+        draft = profile_document(case, context, None, {}, [])
+        confirmed = confirm(draft, words)
+    counts = {"measured": journal.measured, "from_state": journal.used}
+    explained = sentences(search, case, confirmed)
+    if confirmed is not None and confirmed["total"]["result"] != "faster":
+        case = replace(subject.default)
+    return profile_document(case, context, confirmed, evidence(search, counts), explained)
