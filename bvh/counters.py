@@ -13,7 +13,15 @@ Definitions:
   those that it refused; `alpha_samples`: textures that it sampled.
 * `stack_max`: the most stack entries in use at once (a maximum, not a sum).
 * `overflows`: rays that ended early (stack, step limit, unknown node): the run is then invalid.
-* `nodes_hit`: nodes spent by rays that hit.
+* `nodes_hit`: nodes spent by rays that hit; `nodes_fp16`: nodes that are FP16 ones.
+* `leaf_blocks`: blocks of triangles (or spheres) fetched.
+* `subgroup_steps`: times that a subgroup fetched box nodes, one by each lane that was active: over
+  these steps the active lanes add up to `nodes`. `subgroup_nodes`: different nodes in each step,
+  summed. `subgroup_lanes`: the subgroup's size (a maximum, not a sum). All three are 0 where nobody
+  asked for them, where the adapter has no subgroup operations, and in the oracle, which has no
+  lanes.
+
+The contract traversal, which has no step log, does not count what is from `nodes_fp16` on.
 
 The buffer also charges an object with what rays did inside of it (OBJECT_COUNTERS). All instances
 of an object share a row, so that neither the table nor what is read back grows with instances:
@@ -50,6 +58,11 @@ COUNTERS = (
     "stack_max",
     "overflows",
     "nodes_hit",
+    "nodes_fp16",
+    "leaf_blocks",
+    "subgroup_steps",
+    "subgroup_nodes",
+    "subgroup_lanes",
 )
 # What happens inside one object's BLAS; sums over the rows are the totals of these names. Row 0 is
 # the TLAS, row 1 + i object i.

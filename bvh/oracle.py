@@ -54,6 +54,8 @@ class Counters:
     any_hits: U32  # calls of `accept`
     rejected: U32  # of them, those that refused
     stack_max: U32  # deepest stack, entries
+    nodes_fp16: U32  # of `nodes`
+    leaf_blocks: U32  # blocks of triangles and spheres fetched
 
 
 @dataclass(frozen=True, slots=True)

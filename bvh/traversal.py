@@ -158,6 +158,7 @@ class Walk:
         hit &= valid
         count = hit.sum(0)
         self.counters["nodes"][lanes] += np.uint32(1)
+        self.counters["nodes_fp16"][lanes] += np.uint32(half)
         self.counters["box_tests"][lanes] += valid.sum(0, dtype=np.uint32)
         self.counters["box_hits"][lanes] += count.astype(np.uint32)
         order = order_children(child, entry, hit, self.options.sort, self.options.kernel_order)
@@ -247,6 +248,7 @@ class Walk:
         node = self.pointer[lanes]
         last = (node & 7).astype(np.int64)
         self.pointer[lanes] = _POP
+        self.counters["leaf_blocks"][lanes] += np.uint32(1)
         for back in range(int(last.max()) + 1):
             kind = np.minimum(last, back) if self.options.kernel_order else last - back
             held = back <= last if self.options.kernel_order else kind >= 0
@@ -285,6 +287,7 @@ class Walk:
         """Both crossings of each sphere: entering it is triangle 0 of its node, leaving it 1."""
         node = self.pointer[lanes]
         self.pointer[lanes] = _POP
+        self.counters["leaf_blocks"][lanes] += np.uint32(1)
         order = AXIS_ORDER[self.axis[lanes]].T
         direction = np.empty((3, lanes.size), np.float32)
         np.put_along_axis(direction, order, self.rotated[1][:, lanes], axis=0)

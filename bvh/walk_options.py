@@ -24,6 +24,8 @@ COUNTERS = (
     "any_hits",
     "rejected",
     "stack_max",
+    "nodes_fp16",
+    "leaf_blocks",
 )
 RESULTS: dict[str, tuple[Any, Any]] = {  # name -> (dtype, value of a miss)
     "t": (np.float32, np.inf),

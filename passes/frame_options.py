@@ -30,6 +30,8 @@ PRIMARY = "primary"  # in masks, the name of what the G-buffer sees: rasterised 
 class FrameOptions:
     """`width` and `height` in pixels. `roughness_cutoff`: smoother surfaces send a reflection
     ray. `count` builds counted pipelines: their counts are true, their times are not.
+    `count_lanes` has them tell, too, how many lanes of a subgroup are at work together and how many
+    nodes these fetch, if the adapter has subgroup operations: half as slow again (llvmpipe).
     `queue_fraction` scales the queues' capacity; below 1 rays may be dropped (and counted).
     `stack` is the entries of a traversal stack that the frame starts with (one of STACK_SIZES).
     `traversal` is one of bvh.gpu.trace_rays.TRAVERSALS: "contract" sends every node through the
@@ -68,6 +70,7 @@ class FrameOptions:
     roughness_cutoff: float = 0.6
     exposure: float = 1.0
     count: bool = False
+    count_lanes: bool = False
     sort_shadow: bool = False
     while_while: bool = False
     queue_fraction: float = 1.0

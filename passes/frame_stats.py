@@ -28,6 +28,7 @@ class RayStats:
     nodes_miss: int | None = None
     nodes_p50: float | None = None
     nodes_p95: float | None = None
+    nodes_p99: float | None = None
     nodes_max: int | None = None
     box_tests: int | None = None
     box_hits: int | None = None
@@ -40,6 +41,11 @@ class RayStats:
     texture_fetches: int | None = None
     stack_max: int | None = None
     overflows: int | None = None
+    nodes_fp16: int | None = None
+    leaf_blocks: int | None = None
+    subgroup_steps: int | None = None
+    subgroup_nodes: int | None = None
+    subgroup_lanes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from passes.hit_table import HitTable, read_hit_table
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
+from passes.ray_spread import RaySpread, read_ray_spreads
 from passes.read_back import Traffic, collect_stats
 from passes.twins.frame import run_cpu
 from passes.update_records import UpdateRecord, update_records
@@ -246,6 +247,11 @@ class HybridFrame:
         """What hits of the last frame were shaded by, in either grouping (`passes.hit_table`);
         waits."""
         return read_hit_table(self.data)
+
+    def ray_spreads(self) -> dict[str, RaySpread]:
+        """Ray type -> how the counts of the last frame are spread over its rays
+        (`passes.ray_spread`); waits. ValueError where the frame does not count."""
+        return read_ray_spreads(self.data, self.data.rays)
 
     def timeline(self) -> tuple[ClipSpan, ...]:
         """The clips that `FrameInputs.clip` may name; none where nothing moves."""

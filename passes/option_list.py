@@ -338,6 +338,15 @@ OPTIONS: tuple[Option, ...] = (
         help="Counts what rays visit, in a frame of its own beside the timed one.",
     ),
     of_frame(
+        "count_lanes",
+        "count lanes",
+        "flag",
+        "frame",
+        "none",
+        help="Counts lanes of subgroups in the counted frame, too: how many are at work together, "
+        "and how many nodes they fetch. Slower.",
+    ),
+    of_frame(
         "exposure",
         "exposure",
         "number",

@@ -11,6 +11,7 @@ from bvh.gpu.trace_rays import FAILURES
 from engine.frame.frame import FrameTimes
 from engine.gpu.device import Device
 from passes.frame_data import FrameData
+from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats, RayStats
 from passes.frame_uniforms import FrameInputs
 from passes.node_histogram import percentiles
@@ -96,6 +97,14 @@ def collect_stats(
     )
 
 
+def _not_counted(options: FrameOptions, totals: Mapping[str, int]) -> list[str]:
+    """Counters whose zeros mean that nobody counted (bvh/counters.py)."""
+    known = totals["rays"] == 0 or totals["subgroup_lanes"] > 0
+    lanes = [] if known else ["subgroup_steps", "subgroup_nodes", "subgroup_lanes"]
+    steps = ["nodes_fp16", "leaf_blocks"] if options.traversal == "contract" else []
+    return [*lanes, *steps]
+
+
 def _counted(
     data: FrameData,
     numbers: Numbers,
@@ -110,11 +119,14 @@ def _counted(
         if any(row):
             objects[name, ray.name] = dict(zip(OBJECT_COUNTERS, row, strict=True))
 
-    p50, p95, most = percentiles(numbers[f"{ray.name}_node_histogram"], [50, 95, 100])
+    histogram = numbers[f"{ray.name}_node_histogram"]
+    p50, p95, p99, most = percentiles(histogram, [50, 95, 99, 100])
     result: dict[str, Any] = {
         name: value for name, value in totals.items() if name not in ("rays",)
     }
     result["misses"] = totals["rays"] - totals["hits"]
     result["nodes_miss"] = totals["nodes"] - totals["nodes_hit"]
     result["texture_fetches"] = header["texture_fetches"]
-    return {**result, "nodes_p50": p50, "nodes_p95": p95, "nodes_max": int(most)}
+    for name in _not_counted(data.options, totals):
+        result[name] = None
+    return {**result, "nodes_p50": p50, "nodes_p95": p95, "nodes_p99": p99, "nodes_max": int(most)}

@@ -6,7 +6,7 @@ traverse -> arguments -> test -> arguments, and a last one that tests inline.
 
 from collections.abc import Mapping
 
-from bvh.gpu.trace_rays import Variant, fit_variant, stack_shader
+from bvh.gpu.trace_rays import Variant, counter_slots, fit_variant, stack_shader
 from engine.frame.render_pass import Pass
 from passes.candidates import queue_names, round_count
 from passes.frame_options import PRIMARY, FrameOptions
@@ -38,7 +38,7 @@ def kernel_slots(
         **variant.slots(),
         "stack": stack_shader(stack),
         "accept": _accept(scene.rays_ask, options.count),
-        "count": f"bvh/shaders/count_{'events' if options.count else 'nothing'}.wgsl",
+        **counter_slots(scene.device, options.count, options.count_lanes),
     }
 
 

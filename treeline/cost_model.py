@@ -56,6 +56,13 @@ def traversal_ms(passes: Mapping[str, float], ray_type: str) -> float:
     return sum(ms for name, ms in passes.items() if is_traversal_of(ray_type, name))
 
 
+def type_ms(passes: Mapping[str, float], ray_type: str) -> float:
+    """What all of a type's passes took in a frame; NaN where types are mixed."""
+    if mixes_types(passes):
+        return float("nan")
+    return sum(ms for name, ms in passes.items() if is_pass_of(ray_type, name))
+
+
 def is_update(name: str) -> bool:
     return name.split("/")[0] == "update"
 

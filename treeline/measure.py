@@ -7,8 +7,8 @@ Times are milliseconds.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,7 @@ class MeasuredFrame(Protocol):
     def result_hash(self) -> str: ...
     def updates(self) -> tuple[Any, ...]: ...
     def hit_table(self) -> Any: ...
+    def ray_spreads(self) -> dict[str, Any]: ...
 
 
 # (width, height, count) -> a frame
@@ -60,6 +61,7 @@ class SizeRun:
     nodes: dict[str, NDArray[Any]]  # ray type -> nodes a pixel [h, w], counted
     updates: tuple[Any, ...] = ()  # passes.update_records.UpdateRecord of what deforms
     hit_table: Any = None  # passes.hit_table.HitTable, counted
+    spreads: Mapping[str, Any] = field(default_factory=dict)  # passes.ray_spread.RaySpread by type
 
     def pass_ms(self, belongs: Callable[[str], bool]) -> NDArray[np.float64]:
         """[frames] the summed time of the passes whose name belongs."""
@@ -184,6 +186,7 @@ def measure_size(
         nodes={ray_type: frame.aov(f"nodes/{ray_type}") for ray_type in counted.rays},
         updates=frame.updates(),
         hit_table=frame.hit_table(),
+        spreads=frame.ray_spreads(),
     )
 
 

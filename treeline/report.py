@@ -3,7 +3,8 @@
 Every row has the fields that google-benchmark's compare tool reads (`name`, `run_name`,
 `run_type`, `iterations`, `real_time`, `cpu_time`, `time_unit`), `real_time` being the median
 over frames, `real_time_p95` its 95th percentile and `samples` all of them. `run` says for each
-number which run gave it: "timed", "counted", "build", "host" or "model". A number that does not
+number which run gave it: "timed", "counted", "computed" (from
+counts), "build", "host" or "model". A number that does not
 exist is null.
 """
 
@@ -13,11 +14,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from treeline.cost_model import is_update, mixes_types, predict_frame, traversal_ms
+from treeline.cost_model import is_update, mixes_types, predict_frame, traversal_ms, type_ms
 from treeline.measure import Measurement, SizeRun, median, p95
+from treeline.ray_measures import MEASURES, measured_rays, sum_fields
 from treeline.report_context import Setting, make_context, plain
 from treeline.report_objects import hit_table_rows, object_rows, update_rows
 from treeline.report_row import Row, add, is_plain, make_row, ratio, timed_row
+from treeline.report_spreads import spread_rows
 
 
 def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[str, Any]:
@@ -25,6 +28,7 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
     rows = [
         *frame_rows(measurement.main),
         *ray_rows(measurement),
+        *spread_rows(measurement),
         *object_rows(measurement),
         *update_rows(measurement),
         *hit_table_rows(measurement),
@@ -45,50 +49,36 @@ def frame_rows(timed: SizeRun) -> list[Row]:
         timed_row("frame/gaps", gaps),
     ]
     for name in timed.frames[0].passes:
-        rows.append(timed_row(f"pass/{name}", timed.pass_ms(partial(str.__eq__, name))))
+        row = timed_row(f"pass/{name}", timed.pass_ms(partial(str.__eq__, name)))
+        add(row, "timed", share_of_frame=ratio(row["real_time"], rows[0]["real_time"]))
+        rows.append(row)
     return rows
 
 
 def ray_rows(measurement: Measurement) -> list[Row]:
     """One row a ray type: its traversal's time and what one ray of it visits."""
     rows = []
-    counted = measurement.main.counted
-    for ray_type, in_timed in measurement.main.frames[-1].rays.items():
-        times = [traversal_ms(f.passes, ray_type) for f in measurement.main.frames]
-        # A timed frame has the counters' fields, too, but no values in them.
-        counts = in_timed if counted is None else counted.rays[ray_type]
-        row = timed_row(f"ray/{ray_type}", times)
+    for ray_type, measured in measured_rays(measurement.main).items():
+        frames = measurement.main.frames
+        in_timed = frames[-1].rays[ray_type]
+        row = timed_row(f"ray/{ray_type}", [traversal_ms(f.passes, ray_type) for f in frames])
         add(
             row,
             "timed",
             rays=in_timed.rays,
+            rays_per_pixel=ratio(in_timed.rays, measured.pixels),
             mrays_per_s=ratio(in_timed.rays, 1e3 * row["real_time"]),
+            all_passes_ms=median([type_ms(f.passes, ray_type) for f in frames]),
+            share_of_frame=ratio(
+                median([type_ms(f.passes, ray_type) for f in frames]),
+                median([f.frame_total_ms for f in frames]),
+            ),
             payload_bytes=in_timed.payload_bytes,
-            dropped=max(f.rays[ray_type].dropped for f in measurement.main.frames),
+            dropped=max(f.rays[ray_type].dropped for f in frames),
         )
-        add(
-            row,
-            "counted",
-            hits=counts.hits,
-            misses=counts.misses,
-            nodes_per_ray=ratio(counts.nodes, counts.rays),
-            nodes_per_hit_ray=ratio(counts.nodes_hit, counts.hits),
-            nodes_per_miss_ray=ratio(counts.nodes_miss, counts.misses),
-            nodes_p50=counts.nodes_p50,
-            nodes_p95=counts.nodes_p95,
-            nodes_max=counts.nodes_max,
-            box_tests_per_ray=ratio(counts.box_tests, counts.rays),
-            box_hits_per_ray=ratio(counts.box_hits, counts.rays),
-            triangle_tests_per_ray=ratio(counts.triangle_tests, counts.rays),
-            triangle_hits_per_ray=ratio(counts.triangle_hits, counts.rays),
-            instance_hits_per_ray=ratio(counts.instance_hits, counts.rays),
-            any_hit_per_ray=ratio(counts.any_hits, counts.rays),
-            rejected_per_ray=ratio(counts.rejected, counts.rays),
-            alpha_samples_per_ray=ratio(counts.alpha_samples, counts.rays),
-            texture_fetches_per_hit=ratio(counts.texture_fetches, counts.hits),
-            stack_max=counts.stack_max,
-            overflows=counts.overflows,
-        )
+        for field, run, value in sum_fields(measured):
+            add(row, run, **{field: value})
+        add(row, "counted", **{item.field: item.of(measured) for item in MEASURES})
         rows.append(row)
     return rows
 

@@ -31,6 +31,6 @@ def unit_of(field: str) -> str:
         return "ms"
     if field.endswith(("_ns_per_ray", "_ns_per_hit", "_ns_per_miss")):
         return "ns"
-    if field == "bytes" or field.endswith("_bytes"):
+    if field in ("bytes", "bytes_read") or field.endswith("_bytes"):
         return "bytes"
     return "Mrays/s" if field == "mrays_per_s" else ""

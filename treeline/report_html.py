@@ -21,6 +21,8 @@ from treeline.object_tables import (
     update_lines,
 )
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
+from treeline.ray_measures import labels
+from treeline.report_spreads import spread_table
 from treeline.report_table import build_label, find, number, timing_label
 
 # Neighbours in the bar differ in hue and lightness (Tableau 10).
@@ -28,7 +30,11 @@ PASS_COLOURS = (
     "#4e79a7 #f28e2b #59a14f #e15759 #76b7b2 #edc948 #b07aa1 #ff9da7 #9c755f #bab0ac".split()
 )
 
-RAY_LABELS = {"real_time": "traverse ms, median", "real_time_p95": "traverse ms, p95"}
+RAY_LABELS = {
+    "real_time": "traverse ms, median",
+    "real_time_p95": "traverse ms, p95",
+    **labels(),
+}
 STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 ROWS_SHOWN = 12  # of a long table; the rest is folded away
 OBJECTS_SHOWN = 400  # times ray types; of the rest the page has sums, report.json all
@@ -61,7 +67,7 @@ def report_html(
 frame.png beside this page is lossless.</figcaption></figure>
 <h2>Where the frame goes</h2><div class="card">{frame_bar(report)}</div>
 <h2>What each ray type costs</h2><div class="card">{ray_rows_table(report)}</div>
-<h2>Node visits a pixel</h2>
+{spread_section(report)}<h2>Node visits a pixel</h2>
 <div class="maps">{"".join(map_card(t, m) for t, m in maps.items())}</div>
 <h2>Passes</h2><div class="card">{pass_table(report)}</div>
 {path_section(report)}<h2>Structures</h2><p class="soft">{escape(build_label(context))}</p>
@@ -173,12 +179,23 @@ def ray_rows_table(report: dict[str, Any]) -> str:
     )
 
 
+def spread_section(report: dict[str, Any]) -> str:
+    """Nothing where nobody counted."""
+    table = spread_table(find(report, "spread/"))
+    return f'<h2>How counts are spread</h2><div class="card">{table}</div>' if table else ""
+
+
 def pass_table(report: dict[str, Any]) -> str:
     rows = [
-        (r["name"], number(r["real_time"], 3), number(r["real_time_p95"], 3))
+        (
+            r["name"],
+            number(r["real_time"], 3),
+            number(r["real_time_p95"], 3),
+            number(100 * r["share_of_frame"] if r.get("share_of_frame") is not None else None, 1),
+        )
         for r in (*find(report, "pass/"), *find(report, "frame/"))
     ]
-    return html_table(("pass", "median ms", "p95 ms"), rows)
+    return html_table(("pass", "median ms", "p95 ms", "% of frame"), rows)
 
 
 def path_section(report: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from treeline.object_tables import (
     touched_sentence,
     update_lines,
 )
+from treeline.ray_measures import labels, terminal_fields
 
 ROWS_SHOWN = 10  # of a long table; report.json has them all
 
@@ -81,16 +82,9 @@ def frame_table(report: dict[str, Any]) -> Table:
 # Field of a ray row -> what the terminal calls it.
 RAY_LINES = {
     "rays": "rays",
-    "hits": "hits",
     "real_time": "traverse ms, median",
     "mrays_per_s": "Mrays/s",
-    "nodes_per_ray": "nodes a ray",
-    "nodes_p95": "nodes, 95th percentile",
-    "box_tests_per_ray": "box tests a ray",
-    "triangle_tests_per_ray": "triangle tests a ray",
-    "instance_hits_per_ray": "instances entered a ray",
-    "any_hit_per_ray": "any-hit calls a ray",
-    "stack_max": "deepest stack",
+    **{field: labels()[field] for field in terminal_fields()},
 }
 
 

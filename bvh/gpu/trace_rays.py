@@ -52,6 +52,17 @@ def stack_shader(entries: int) -> str:
     return f"bvh/shaders/stack_{entries}.wgsl"
 
 
+def counter_slots(device: Device, counted: bool, lanes: bool = False) -> dict[str, str]:
+    """The slots that decide what is counted; `lanes` too, if the device can."""
+    if not counted:
+        return {"count": "bvh/shaders/count_nothing.wgsl"}
+    how = "ballot" if lanes and "subgroup" in device.features else "unknown"
+    return {
+        "count": "bvh/shaders/count_events.wgsl",
+        "lanes": f"bvh/shaders/lanes_{how}.wgsl",
+    }
+
+
 def traversal_slots(traversal: str) -> dict[str, str]:
     """The slots that decide how nodes are tested: one of TRAVERSALS, else UserError."""
     if traversal == "fast":
@@ -184,6 +195,7 @@ class RayTracer:
         variant: Variant,
         *,
         counted: bool = False,
+        lanes: bool = False,
         count_all: bool = False,
         stack: int = 64,
         bvh_buffer: Any = None,
@@ -202,7 +214,7 @@ class RayTracer:
                 **variant.slots(),
                 "stack": stack_shader(stack),
                 "accept": f"bvh/shaders/accept_{'none' if count_all else 'all'}.wgsl",
-                "count": f"bvh/shaders/count_{'events' if counted else 'nothing'}.wgsl",
+                **counter_slots(device, counted, lanes),
             },
             constants={
                 **variant.constants(),

@@ -3,7 +3,7 @@
 // totals are added once a workgroup, an object's row whenever the ray leaves it.
 #import bvh.layout
 #import bvh.counters
-#import "bvh/shaders/note_nothing.wgsl"
+#import $lanes
 
 var<private> counted: array<u32, COUNTER_FIELDS>;
 var<private> inside: array<u32, OBJECT_FIELDS>; // spent since the last change of level
@@ -20,6 +20,26 @@ fn count_box_node(children: vec4<u32>, hits: vec4<bool>) {
     counted[COUNT_BOX_HITS] += entered;
     inside[OBJECT_BOX_HITS] += entered;
 }
+
+// Of the step log's functions, which every kernel calls, two tell what is counted here.
+fn note_box(
+    node: u32, at: u32, children: vec4<u32>, entry: vec4f, keys: vec4<u32>, t_limit: f32,
+    next: u32, top: u32,
+) {
+    counted[COUNT_NODES_FP16] += select(0u, 1u, (node & 7u) == NODE_BOX_FP16);
+    count_lanes(at);
+}
+
+fn note_triangle(
+    node: u32, at: u32, triangle: u32, hit: TriangleHit, t_limit: f32, accepted: bool,
+) {
+    counted[COUNT_LEAF_BLOCKS] += select(0u, 1u, triangle == 0u); // a visit begins with the first
+}
+
+fn note_start(ray: Ray, instance_unit: u32) {}
+fn note_instance(node: u32, entered: bool) {}
+fn note_leave() {}
+fn note_end(node: u32, failed: u32, t: f32, hit: bool) {}
 
 fn count_stack(entries: u32) {
     counted[COUNT_STACK_MAX] = max(counted[COUNT_STACK_MAX], entries);
@@ -65,13 +85,18 @@ fn count_leave_instance() {
     inside_unit = 0u;
 }
 
+fn is_maximum(field: u32) -> bool {
+    return field == COUNT_STACK_MAX || field == COUNT_SUBGROUP_LANES;
+}
+
 // After the trace, in uniform control flow: one atomic a field a workgroup.
 fn add_counters(lane: u32) {
     // Some drivers hand out workgroup memory that is not zero, against the specification.
     if (lane < COUNTER_FIELDS) { atomicStore(&totals[lane], 0u); }
     workgroupBarrier();
+    counted[COUNT_SUBGROUP_LANES] = subgroup_lanes();
     for (var field = 0u; field < COUNTER_FIELDS; field += 1u) {
-        if (field == COUNT_STACK_MAX) {
+        if (is_maximum(field)) {
             atomicMax(&totals[field], counted[field]);
         } else {
             atomicAdd(&totals[field], counted[field]);
@@ -80,7 +105,7 @@ fn add_counters(lane: u32) {
     workgroupBarrier();
     if (lane < COUNTER_FIELDS) {
         let total = atomicLoad(&totals[lane]);
-        if (lane == COUNT_STACK_MAX) {
+        if (is_maximum(lane)) {
             atomicMax(&counters[lane], total);
         } else {
             atomicAdd(&counters[lane], total);

@@ -41,4 +41,4 @@ def count_round(
         if name == "stack_max":
             counters[index] = max(counters[index], spent.stack_max.max(initial=0))
         else:
-            counters[index] = int(counters[index]) + int(totals[name])
+            counters[index] = int(counters[index]) + int(totals.get(name, 0))

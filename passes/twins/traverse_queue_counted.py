@@ -48,7 +48,7 @@ def traverse_queue_counted(
         if name == "stack_max":
             counters[index] = max(counters[index], spent.stack_max.max(initial=0))
         else:
-            counters[index] = int(counters[index]) + int(totals[name])
+            counters[index] = int(counters[index]) + int(totals.get(name, 0))
     CounterTable.of(counters).charge("hits", result.instance[result.hit])
     slots = int(frame["width"]) * int(frame["height"]) * ray.slots_per_pixel
     slot = RECORD_TWINS[ray.name].ray_slot(queue.records[: queue.count])

@@ -157,12 +157,12 @@ def test_reflection_rays_agree_with_the_oracle(pair: Any) -> None:
     np.testing.assert_allclose(hits["t"][both & ~different], truth.t[both & ~different], rtol=2e-4)
     assert abs(counts.hits - int(truth.hit.sum())) <= 2
     work = truth.counters
-    for name in ("nodes", "box_tests", "box_hits", "instance_hits"):
+    for name in ("nodes", "nodes_fp16", "box_tests", "box_hits", "instance_hits"):
         expected = int(getattr(work, name).sum())
         assert getattr(counts, name) == pytest.approx(expected, rel=WORK_TOLERANCE), name
     # Which triangles are met before the nearest hit is known depends on the order of visits: the
     # kernel does not test a child again when it leaves the stack.
-    for name in ("triangle_tests", "triangle_hits", "any_hits"):
+    for name in ("triangle_tests", "triangle_hits", "any_hits", "leaf_blocks"):
         expected = int(getattr(work, name).sum())
         assert getattr(counts, name) == pytest.approx(expected, rel=3 * WORK_TOLERANCE), name
     nodes = pair[1].frame.data.read_slot_counts(RAY_TYPES[0], "nodes")[rays["pixel"]]

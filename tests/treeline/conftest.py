@@ -17,6 +17,9 @@ from typer.testing import CliRunner
 
 from bvh.counters import OBJECT_COUNTERS
 from passes.frame_stats import FrameStats, RayStats
+from passes.ray_spread import RaySpread, ray_spread
+from passes.rays import REFLECTION, SHADOW
+from passes.slot_counts import SLOT_COUNTS
 from treeline.cli import app
 
 BOX = """o box
@@ -84,7 +87,13 @@ COUNTERS = dict(
     nodes_miss=4_250,
     nodes_p50=18.0,
     nodes_p95=41.0,
+    nodes_p99=60.0,
     nodes_max=77,
+    nodes_fp16=12_000,
+    leaf_blocks=3_000,
+    subgroup_steps=1_000,
+    subgroup_nodes=4_000,
+    subgroup_lanes=32,
     box_tests=70_000,
     box_hits=30_000,
     triangle_tests=5_000,
@@ -170,6 +179,13 @@ class FakeFrame:
 
     def hit_table(self) -> None:
         return None
+
+    def ray_spreads(self) -> dict[str, RaySpread]:
+        """Of ten rays each, the shadow rays at the first bounce; 20 of every count a ray."""
+        sent = np.zeros(20, np.uint32)
+        sent[::2] = 20
+        planes = dict.fromkeys(SLOT_COUNTS, sent)
+        return {ray.name: ray_spread(ray, planes) for ray in (REFLECTION, SHADOW)}
 
 
 class Silent:

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from passes.slot_counts import SLOT_COUNTS
+from treeline.ray_measures import SUMS, labels
 from treeline.report_context import plain
 from treeline.report_csv import COLUMNS, report_csv
 from treeline.report_html import report_html
 from treeline.report_row import ratio
+from treeline.report_spreads import histogram
 from treeline.report_table import report_tables, timing_label
 
 Document = tuple[dict[str, Any], Any]
@@ -82,7 +85,9 @@ def test_every_number_says_its_run(document: Document) -> None:
         # A time that was not measured is 0 and says no run.
         untold = {k for k in numbers - told if not (k in ("real_time", "cpu_time") and r[k] == 0)}
         assert untold == set(), r["name"]
-        assert set(r["run"].values()) <= {"timed", "counted", "build", "host", "model"}
+        assert set(r["run"].values()) <= {
+            *("timed", "counted", "computed", "build", "host", "model")
+        }
 
 
 def test_times_are_timed_and_counts_are_counted(document: Document) -> None:
@@ -114,6 +119,38 @@ def test_object_times_are_estimates_that_add_up(document: Document) -> None:
     assert columns["nodes"] == 15_000
     assert columns["real_time"] == pytest.approx(3.0)
     assert columns["real_time"] + floor["real_time"] == pytest.approx(4.0)
+
+
+def test_sums_are_told_by_ray_and_by_pixel(document: Document) -> None:
+    report, measurement = document
+    for ray in (r for r in report["benchmarks"] if r["name"].startswith("ray/")):
+        assert ray["hits"] + ray["misses"] == ray["rays"]
+        for item in SUMS:
+            stem = item.stem or item.field
+            total = ray[item.field]
+            assert (total is None) == (ray[f"{stem}_per_ray"] is None)
+            if total is not None:
+                assert ray[f"{stem}_per_ray"] == pytest.approx(total / ray["rays"])
+                assert ray[f"{stem}_per_pixel"] == pytest.approx(total / (50 * 20))
+        assert set(labels()) <= set(ray["run"])
+    reflection = row(report, "ray/reflection")
+    assert reflection["active_lane_ratio"] == pytest.approx(20_000 / (1_000 * 32))
+    assert reflection["nodes_per_subgroup_step"] == pytest.approx(4.0)
+    assert reflection["run"]["bytes_read"] == "computed" and reflection["bytes_read"] > 1e6
+    assert reflection["share_of_frame"] == pytest.approx(6 / 11)
+    text = report_html(report, measurement.main.image, measurement.main.nodes)
+    for label in (*labels().values(), "How counts are spread", "0 of bounce 2"):
+        assert label in text
+
+
+def test_spreads_have_every_ray(document: Document) -> None:
+    rows = [r for r in document[0]["benchmarks"] if r["name"].startswith("spread/")]
+    assert len(rows) == 2 * (len(SLOT_COUNTS) + 1)
+    assert all(sum(histogram(r).values()) == 10 for r in rows if "/shadow/" in r["name"])
+    nodes = row(document[0], "spread/shadow/nodes")
+    assert (nodes["p50"], nodes["p99"], nodes["max"]) == (20.0, 20.0, 20)
+    assert histogram(nodes)[16] == 10 and nodes["run"]["rays_16"] == "counted"
+    assert "spread/shadow/nodes,rays_16,10,,counted" in report_csv(document[0])
 
 
 def test_csv_has_every_number_with_its_run(document: Document) -> None:

@@ -97,7 +97,9 @@ def report(
         on_gpu = GpuScene(device, prepared)
 
         def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
-            settings = replace(frame_options, width=width, height=height, count=count)
+            settings = replace(
+                frame_options, width=width, height=height, count=count, count_lanes=count
+            )
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
                 frame.inputs = replace(frame.inputs, **pose.fields())

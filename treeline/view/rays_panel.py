@@ -62,7 +62,9 @@ class RaysPanel:
             return
         new_structure = not self._seen or self._seen[3] is not structure
         self._seen, self._refreshed = seen, now
-        self.tables[self.per].set_rows(ray_rows(recent, counted, self.per))
+        width, height = (0, 0) if session.active is None else session.active.size
+        rows = ray_rows(recent, counted, self.per, width * height)
+        self.tables[self.per].set_rows(rows)
         moving = None if session.frame is None else session.frame.moving
         if structure is not None and (new_structure or moving is not None):
             decisions = () if moving is None else moving.decisions

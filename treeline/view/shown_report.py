@@ -43,6 +43,7 @@ def shown_report(
         nodes={},
         updates=update_records(drawing.frames.timed.moving),
         hit_table=counting.hit_table() if counted and counting else None,
+        spreads=counting.ray_spreads() if counted and counting else {},
     )
     settings = active.settings
     if not scene.camera.same_as(point.camera):

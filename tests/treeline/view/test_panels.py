@@ -203,18 +203,18 @@ def test_a_row_a_ray_type_in_rras_words(show: Any, session: Any) -> None:
     for ray in rays:
         stats = session.counted.rays[ray.name]
         assert value["rays"][ray.name] == value["hits"][ray.name] + value["misses"][ray.name]
-        for kind in ("box", "triangle"):
-            hits, misses = value[f"{kind} hits"][ray.name], value[f"{kind} misses"][ray.name]
+        for kind, entered in (("box", "box hits"), ("triangle", "candidates")):
+            hits, misses = value[entered][ray.name], value[f"{kind} misses"][ray.name]
             assert hits + misses == value[f"{kind} tests"][ray.name]
         assert value["nodes"][ray.name] == stats.nodes
-        assert value["instance hits"][ray.name] == stats.instance_hits
+        assert value["instances entered"][ray.name] == stats.instance_hits
         assert value["rate"][ray.name] > 0
     for per in PER:
         shown.click(f"rays.per.{per}")
         assert panel.per == per
         if per == "ray":
             column = [c.name for c in ray_columns(per)].index("nodes")
-            row = ray_rows(session.drawing.recent, session.counted, per)[0]
+            row = ray_rows(session.drawing.recent, session.counted, per, 1000)[0]
             stats = session.counted.rays[row[0]]
             assert row[column] == stats.nodes / stats.rays
     shown.click("rays.hit.copy")

@@ -11,6 +11,7 @@ import pytest
 from bvh.blas import BuildOptions
 from bvh.blas_cache import BlasCache
 from engine.gpu.errors import UserError
+from passes.hit_table import SUBGROUP
 from passes.option_list import ViewSettings
 from treeline import structures
 from treeline.report_csv import report_csv
@@ -50,14 +51,19 @@ def test_numbers_equal_a_report_of_the_same_frame(
 
     scene, build = load(None), BuildOptions(builder="lbvh", reinsertion=0)
     structure = structures.build(scene, build, "static", cache=BlasCache())
-    settings = ViewSettings(build=build)
+    frame = replace(ViewSettings().frame, count_lanes=True)  # as reports do
+    settings = ViewSettings(frame=frame, build=build)
     session = open_session((160, 90), settings, scene, structure=structure)
     until(session, lambda: session.samples >= 3)
     document = session.document()
 
-    fields = counted_fields(report)
+    fields, shown = counted_fields(report), counted_fields(document)
     assert len(fields) > 300
-    assert counted_fields(document) == fields
+    # Which rays share a subgroup depends on the order in which workgroups got their places.
+    by_order = ("active_lane_ratio", "nodes_per_subgroup_step", f"materials_per_{SUBGROUP}_rays")
+    for key in [key for key, value in fields.items() if key[1] in by_order and value]:
+        assert shown.pop(key) == pytest.approx(fields.pop(key), rel=0.1)
+    assert shown == fields
     for name in ("result_hash", "width", "height", "triangles", "camera", "light", "scene_sha256"):
         assert document["context"][name] == report["context"][name]
     assert document["context"]["frames"] == session.samples
