@@ -1,19 +1,16 @@
 """What the viewer does in frames whose interface is not built: time, camera and picture go on."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.view.same import same
 from treeline.view.panel_tabs import shown_by_panels
 from treeline.view.view_error import expected_errors
 
-if TYPE_CHECKING:
-    from treeline.view.app import Viewer
-
 
 class BetweenBuilds:
     """The one place that knows what the interface shows (`engine.view.interface_pace.Between`)."""
 
-    def __init__(self, viewer: "Viewer") -> None:
+    def __init__(self, viewer: Any) -> None:  # treeline.view.app.Viewer
         self._viewer = viewer
         self._shown: tuple[Any, ...] = ()
 
