@@ -25,6 +25,7 @@ from treeline.cli.rays import rays
 from treeline.cli.render import render
 from treeline.cli.replay import replay
 from treeline.cli.report import report
+from treeline.cli.sweep import sweep
 from treeline.cli.tune import tune
 from treeline.cli.validate import validate
 from treeline.cli.view import view
@@ -47,6 +48,7 @@ for name, function in {
     "compare": compare,
     "ablate": ablate,
     "tune": tune,
+    "sweep": sweep,
     "build": build,
     "inspect": inspect,
     "validate": validate,
