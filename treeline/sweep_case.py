@@ -106,19 +106,13 @@ def measure_case(job: Job) -> dict[str, Any]:
         frames = (*run.frames, run.counted)
         lines = dict.fromkeys(line for stats in frames for line in stats.failures)
         raise CheckFailed(f"the frame is not valid: {'; '.join(lines)}")
-    frame = settings.frame
     setting = Setting(
         scene=scene,
         scene_path=case.scene,
         device=device,
         options=settings.build,
         group=settings.group,
-        gbuffer=frame.gbuffer,
-        seed=frame.seed,
-        traversal=frame.traversal,
-        any_hit=frame.any_hit,
-        any_hit_mode=frame.any_hit_mode,
-        hit_table=frame.hit_table,
+        frame=settings.frame,
         built=structure.context(),
         pose=pose.fields() if pose else {},
     )
