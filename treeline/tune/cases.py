@@ -18,9 +18,9 @@ from passes.frame_options import FrameOptions
 from passes.ray_kernel import AS_FRAME, RayKernel
 
 AXES: Mapping[str, tuple[Any, ...]] = {
-    "builder": tuple(builder.name for builder in BUILDERS),
     "nodes": NODE_FORMATS,
     "leaf": LEAF_SIZES,
+    "builder": tuple(builder.name for builder in BUILDERS),
     "reinsertion": (0, 10, 30, 60),
 }
 STACKS = ("16", "32", "64")

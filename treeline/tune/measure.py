@@ -139,13 +139,11 @@ class FrameMeasurer:
 
 
 def results_of(frame: HybridFrame) -> Found:
-    """Each ray type's slots in order, and what the rays of these found."""
+    """Each ray type's slots, in any order, and what the rays of these found."""
     found = {}
     for ray in frame.data.rays:
         records = frame.data.read_records(ray)
-        results = frame.data.read_results(ray, records)
-        order = np.argsort(records[ray.slot_field], kind="stable")
-        found[ray.name] = records[ray.slot_field][order], results[order]
+        found[ray.name] = records[ray.slot_field], frame.data.read_results(ray, records)
     return found
 
 
@@ -156,11 +154,14 @@ def count_different(
 ) -> int:
     """Rays that are in one frame only, or hit something else: neither the same primitive nor at an
     equal distance (closest hit), or hit where the other misses."""
-    common, mine, other = np.intersect1d(
-        found[0], expected[0], assume_unique=True, return_indices=True
-    )
-    alone = len(found[0]) + len(expected[0]) - 2 * len(common)
-    a, b = found[1][mine], expected[1][other]
+    (slots, results), (expected_slots, expected_results) = found, expected
+    most = max(slots.max(initial=0), expected_slots.max(initial=0))
+    place = np.full(int(most) + 1, -1, np.int64)
+    place[expected_slots] = np.arange(len(expected_slots))
+    other = place[slots]
+    both = other >= 0
+    alone = len(slots) + len(expected_slots) - 2 * int(both.sum())
+    a, b = results[both], expected_results[other[both]]
     if ray.any_hit:
         return alone + int((a != b).sum())
     hit, there = a["object"] != MISS_ID, b["object"] != MISS_ID
