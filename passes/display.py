@@ -25,6 +25,7 @@ from passes.hybrid import HybridFrame
 from passes.outputs import COUNT_SHADER, SURFACE_SHADER, Output
 from passes.palettes import DIVERGING, palette_colours, palette_words
 from passes.rays import RAY_TYPES, RayType
+from passes.senders import block_side
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
 PIXELS_PER_GROUP = 4096  # of the range stages
@@ -54,7 +55,7 @@ class DisplayPass:
         self._probe = Probe(device)
         self._ring = ReadbackRing(device, RANGE_RESULT_BYTES + PROBE_BYTES, RING_SLOTS)
         self._frame: HybridFrame | None = None
-        self._stages: dict[tuple[str, bool], Stage] = {}
+        self._stages: dict[tuple[str, bool, int], Stage] = {}
         self._ranges: dict[tuple[str, bool], tuple[float, float, float]] = {}
         self._value: Value | None = None
 
@@ -87,7 +88,9 @@ class DisplayPass:
         scope = encoder.begin_compute_pass(label="display")
         self._encode_range(scope, found, resources)
         tiles = (-(-self.width // 8), -(-self.height // 8))
-        self._stage(found.shader).dispatch(scope, resources, tiles)
+        is_light = found.kind == "colour" and found.ray_type is not None
+        block = block_side(frame.options, _ray(found)) if is_light else 1
+        self._stage(found.shader, block=block).dispatch(scope, resources, tiles)
         scope.end()
         copies = [(self._range, 0, RANGE_RESULT_BYTES)]
         if cursor is not None:
@@ -259,11 +262,13 @@ class DisplayPass:
         resolve = "passes/shaders/display_range_resolve.wgsl"
         self._stage(resolve, depth=output.name == "depth").dispatch(scope, resources, 1)
 
-    def _stage(self, path: str, *, depth: bool = False) -> Stage:
-        key = (path, depth)
+    def _stage(self, path: str, *, depth: bool = False, block: int = 1) -> Stage:
+        key = (path, depth, block)
         if key not in self._stages:
             name = path.rpartition("/")[2].removesuffix(".wgsl")
-            constants = {"DEPTH": 1.0} if depth else None
+            constants = {"DEPTH": 1.0} if depth else {}
+            if block > 1:
+                constants["REFLECTION_BLOCK"] = block
             self._stages[key] = Stage(self.device, name, path, constants=constants)
         return self._stages[key]
 

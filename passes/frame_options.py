@@ -11,6 +11,8 @@ from passes.ray_kernel import AS_FRAME, RayKernel
 
 GBUFFERS = ("raster", "rays")
 HIT_TABLES = ("coarse", "fine")
+# Side of the block of pixels that share a reflection ray (passes/shaders/reflection_block.wgsl).
+REFLECTION_BLOCKS = {"full": 1, "half": 2}
 UPDATES = ("refit", "rebuild", "policy")
 # What becomes of a candidate on a triangle that is not opaque, by the ray flags that say so.
 ANY_HITS = {"test": RayFlags.NONE, "opaque": RayFlags.OPAQUE, "reject": RayFlags.REJECT}
@@ -58,6 +60,9 @@ class FrameOptions:
     `hit_table` says where a hit finds its material: by way of its object ("coarse"), or in a record
     that the object has of its own ("fine", see passes/hit_table.py). Pictures are equal.
 
+    `reflection_scale` is of the picture's sides, one of REFLECTION_BLOCKS: at "half" the first
+    pixel of each block of 2x2 sends the block's only reflection ray, which all four are shown.
+
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
     time alone, not on the frames before it, and the trees of walking figures stay within a few
@@ -85,6 +90,7 @@ class FrameOptions:
     any_hit_mode: str = "inline"
     any_hit_rounds: int = 2
     hit_table: str = "coarse"
+    reflection_scale: str = "full"
     passes: str = "own"
     compaction: str = "workgroup"
     ray_sort: str = "none"
@@ -98,6 +104,7 @@ class FrameOptions:
             ("compaction", self.compaction, COMPACTIONS),
             ("ray sort", self.ray_sort, RAY_SORTS),
             ("hit sort", self.hit_sort, HIT_SORTS),
+            ("reflection scale", self.reflection_scale, tuple(REFLECTION_BLOCKS)),
         ):
             if value not in known:
                 raise UserError(f"unknown {label} '{value}', there are {', '.join(known)}")
@@ -119,6 +126,11 @@ class FrameOptions:
         for ray_type, mask in self.masks:
             if not 0 <= mask <= FULL_MASK:
                 raise UserError(f"the mask of {ray_type} rays is 8 bits, 0 to 255, not {mask}")
+
+    @property
+    def reflection_block(self) -> int:
+        """Side of the block of pixels that share a reflection ray."""
+        return REFLECTION_BLOCKS[self.reflection_scale]
 
     def mask(self, ray_type: str) -> int:
         return dict(self.masks).get(ray_type, FULL_MASK)

@@ -46,7 +46,10 @@ def hybrid_passes(
         make.over_tiles(
             "composite",
             "composite",
-            constants={"OCCLUDED": options.occlusion},
+            constants={
+                "OCCLUDED": options.occlusion,
+                "REFLECTION_BLOCK": options.reflection_block,
+            },
             # Where nobody reads it some buffer has to be bound all the same.
             occlusion_results=(OCCLUSION if options.occlusion else SHADOW).results,
         ),
@@ -108,7 +111,14 @@ def _ordered(make: StagePasses, ray: RayType, again: str = "") -> list[Pass]:
 
 def _reflection_rays(make: StagePasses) -> list[Pass]:
     queue = filled_queue(make.options, REFLECTION)
-    rays = make.over_tiles("rays/reflection", "reflection", push_queue=queue)
+    block = make.options.reflection_block
+    rays = make.over_tiles(
+        "rays/reflection",
+        "reflection",
+        constants={"REFLECTION_BLOCK": block},
+        block=block,
+        push_queue=queue,
+    )
     return [rays, *_ordered(make, REFLECTION)]
 
 

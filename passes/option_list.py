@@ -20,6 +20,7 @@ from passes.frame_options import (
     PASSES,
     PRIMARY,
     RAY_SORTS,
+    REFLECTION_BLOCKS,
     UPDATES,
 )
 from passes.grouping import GROUPS
@@ -178,6 +179,15 @@ OPTIONS: tuple[Option, ...] = (
         "view",
         "rays",
         help="Surfaces up to this roughness send a reflection ray.",
+    ),
+    of_frame(
+        "reflection_scale",
+        "reflection scale",
+        "choice",
+        "frame",
+        "rays",
+        choices=tuple(REFLECTION_BLOCKS),
+        help="Reflection rays at the picture's size, or one for each 2x2 pixels, shown as it is.",
     ),
     of_frame(
         "any_hit",

@@ -6,7 +6,7 @@ instead of a queue of 80 MB at 1920x1080.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +21,7 @@ from engine.gpu.structs import Field, Struct
 from passes.frame_data import FrameData
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
+from passes.senders import shared_slots, slot_block
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
 U32 = NDArray[np.uint32]
@@ -34,7 +35,13 @@ FOUND_RAY = Struct(
     Field("index", "u32"),  # in the queue
     Field("found", "u32"),  # 1; 0 where the slot's ray was not sent
 )
-PIXEL_SLOTS = Struct("PixelSlots", Field("first", "u32"), Field("count", "u32"))
+PIXEL_SLOTS = Struct(
+    "PixelSlots",
+    Field("own", "u32"),  # the pixel
+    Field("shared_with", "u32"),  # the pixel that sends for its block
+    Field("shared_slots", "u32"),  # bits of the slots whose ray that one has sent
+    Field("count", "u32"),  # slots a pixel
+)
 TEXTURES = ("visibility", "surface", "depth")
 _TEXEL_BYTES = 16  # of the widest
 _ROW_BYTES = 256  # a texture copy's row
@@ -46,8 +53,9 @@ def wgsl() -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueuedRay:
-    """A ray of the pixel. `ray` is one RAY as `load_ray` made it of `record`; `result` the words
-    that the traversal stored; `counts` what a counted frame counted for its slot, else empty."""
+    """A ray that the pixel is shown; where it is `shared`, another pixel sent it. `ray` is one RAY
+    as `load_ray` made it of `record`; `result` the words that the traversal stored; `counts` what
+    a counted frame counted for its slot, else empty."""
 
     ray_type: RayType
     slot: int
@@ -56,6 +64,12 @@ class QueuedRay:
     record: U32
     result: U32
     counts: dict[str, int]
+    shared: bool = False
+
+    @property
+    def pixel(self) -> int:
+        """That sent it."""
+        return self.slot // self.ray_type.slots_per_pixel
 
     @property
     def starts_at(self) -> str:
@@ -91,15 +105,17 @@ class PixelReader:
             raise UserError(f"pixel {x}, {y} is outside the {data.width}x{data.height} picture")
         texels, found = self._search(data, x, y)
         chosen = [
-            (ray, slot, row)
+            (ray, int(pixel) * ray.slots_per_pixel + kind, row)
             for ray in data.rays
-            for slot, row in enumerate(found[ray], (y * data.width + x) * ray.slots_per_pixel)
+            for kind, (pixel, row) in enumerate(
+                zip(_senders(data, ray, x, y), found[ray], strict=True)
+            )
             if row["found"]
         ]
         visibility, surface, depth = texels
-        return PixelProbe(
-            x, y, visibility, surface, float(depth.view(np.float32)[0]), self._fetch(data, chosen)
-        )
+        own = y * data.width + x
+        rays = tuple(replace(ray, shared=ray.pixel != own) for ray in self._fetch(data, chosen))
+        return PixelProbe(x, y, visibility, surface, float(depth.view(np.float32)[0]), rays)
 
     def _search(
         self, data: FrameData, x: int, y: int
@@ -107,9 +123,10 @@ class PixelReader:
         encoder = self.device.wgpu.create_command_encoder(label="pixel")
         for ray in data.rays:
             self._prepare(ray)
-            first = (y * data.width + x) * ray.slots_per_pixel
-            slots = np.array([(first, ray.slots_per_pixel)], PIXEL_SLOTS.dtype)
-            self.device.write(self._pixel[ray], slots)
+            side, shared = shared_slots(data.options, data.rays, ray)
+            sender = _sender(data, x, y, side)
+            slots = (y * data.width + x, sender, shared, ray.slots_per_pixel)
+            self.device.write(self._pixel[ray], np.array([slots], PIXEL_SLOTS.dtype))
             encoder.clear_buffer(self._found[ray])
         scope = encoder.begin_compute_pass(label="pixel")
         for ray in data.rays:
@@ -209,6 +226,18 @@ class PixelReader:
     def _submit_and_read(self, encoder: Any, buffer: Any) -> NDArray[np.uint8]:
         self.device.wgpu.queue.submit([encoder.finish()])
         return np.asarray(self.device.read(buffer, np.uint8))
+
+
+def _sender(data: FrameData, x: int, y: int, side: int) -> int:
+    """The first pixel of (x, y)'s block."""
+    return (y - y % side) * data.width + x - x % side
+
+
+def _senders(data: FrameData, ray: RayType, x: int, y: int) -> list[int]:
+    """[slots_per_pixel] the pixels that sent the rays which (x, y) is shown."""
+    kinds = range(ray.slots_per_pixel)
+    sides = [slot_block(data.options, data.rays, ray, kind) for kind in kinds]
+    return [_sender(data, x, y, side) for side in sides]
 
 
 def slot_counts(data: FrameData, ray: RayType, slot: int) -> list[tuple[str, Any, int]]:

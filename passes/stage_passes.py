@@ -27,7 +27,6 @@ class StagePasses:
 
     def __init__(self, device: Device, scene: GpuScene, options: FrameOptions) -> None:
         self.device, self.scene, self.options = device, scene, options
-        self._tiles = (-(-options.width // 8), -(-options.height // 8))
         self._twins = {item.name: item.twin for item in cpu_passes(options, scene.rays_ask)}
 
     def over_tiles(
@@ -37,12 +36,15 @@ class StagePasses:
         *,
         slots: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
+        block: int = 1,
         **bind: str,
     ) -> Pass:
-        """One workgroup for each 8x8 pixels of the picture."""
+        """One workgroup for each 8x8 pixels of the picture, or 8x8 blocks of that side."""
         stage = self._stage(name, file, slots=slots, constants=constants)
         first = "frame", FRAME_UNIFORMS.offsets["first_tile_row"]
-        return stage_pass(name, stage, self._tiles, bind=bind, first_unit=first)
+        side = 8 * block
+        tiles = (-(-self.options.width // side), -(-self.options.height // side))
+        return stage_pass(name, stage, tiles, bind=bind, first_unit=first)
 
     def over_queue(
         self,

@@ -162,9 +162,14 @@ PROFILES = (
         any_hit="queue",
         denoiser="spatial and temporal",
         materials="base colour, roughness, metalness",
-        options={"occlusion": False, "roughness_cutoff": 0.4, "any_hit_mode": "queue"},
+        options={
+            "occlusion": False,
+            "roughness_cutoff": 0.4,
+            "any_hit_mode": "queue",
+            "reflection_scale": "half",
+        },
         needs=(COMPUTE,),
-        not_there=("half resolution", "the denoiser"),
+        not_there=("the denoiser",),
     ),
     Profile(
         "RasterFallback",

@@ -18,6 +18,7 @@ SCHEMA = 1
 FRAME_FIELDS = (
     "seed",
     "gbuffer",
+    "reflection_scale",
     "traversal",
     "any_hit",
     "any_hit_mode",

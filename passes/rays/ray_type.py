@@ -27,7 +27,9 @@ class RayType:
     word, 1 where nothing was in the way.
 
     `option` is the flag of FrameOptions without which a frame has no such rays, nor passes and
-    buffers for them; None: every frame has them."""
+    buffers for them; None: every frame has them. `block` is the property of FrameOptions that holds
+    the side of the block of pixels which share such a ray, as the constant REFLECTION_BLOCK tells
+    its shaders; None: every pixel sends its own (`passes.senders`)."""
 
     name: str
     record: Struct
@@ -39,6 +41,7 @@ class RayType:
     slot_field: str = "slot"
     results_by_slot: bool = False
     option: str | None = None
+    block: str | None = None
 
     @property
     def slots_per_pixel(self) -> int:

@@ -1,4 +1,5 @@
-"""Reflection rays: one a pixel whose roughness is at most the cutoff, closest-hit."""
+"""Reflection rays: one a pixel whose roughness is at most the cutoff, closest-hit; at half scale
+one a block of 2x2 pixels, if the first of these is smooth enough."""
 
 from engine.gpu.structs import Field, Struct
 from passes.rays.ray_type import RayType
@@ -20,6 +21,7 @@ REFLECTION = RayType(
     light_shader="passes/shaders/display_reflection.wgsl",
     starts_at=("primary",),
     slot_field="pixel",
+    block="reflection_block",
 )
 
 

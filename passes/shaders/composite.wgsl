@@ -1,12 +1,14 @@
 // Puts the frame together: emission, ambient light (with occlusion rays: where its ray was free),
-// the area light where its shadow ray arrived, and what reflections brought. Adds the sample to the running mean and writes the tone-mapped
-// picture (sRGB bytes).
+// the area light where its shadow ray arrived, and what reflections brought. Where none did, since
+// the pixel is too rough or shares the ray of one that is, the environment stands for it. Adds the
+// sample to the running mean and writes the tone-mapped picture (sRGB bytes).
 #import passes.frame_uniforms
 #import engine.scene.records
 #import "passes/shaders/octahedral.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/brdf.wgsl"
 #import "passes/shaders/environment.wgsl"
+#import "passes/shaders/reflected.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -42,9 +44,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         if (OCCLUDED) { ambient *= f32(occlusion_results[index]); }
         radiance = emissive + diffuse_albedo(s.base_color, s.metalness, specular) * ambient;
         radiance += unpack_radiance(direct[index]) * f32(shadow_results[2u * index]);
-        if (s.roughness <= frame.roughness_cutoff) {
-            let r = reflected[index];
-            radiance += unpack_radiance(r.xy) + unpack_radiance(r.zw) * f32(shadow_results[2u * index + 1u]);
+        if (s.roughness <= frame.roughness_cutoff && (REFLECTION_BLOCK == 1u || has_reflection(pixel))) {
+            radiance += reflected_radiance(pixel);
         } else {
             radiance += specular * environment(reflect(-view, s.shading_normal));
         }

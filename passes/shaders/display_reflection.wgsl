@@ -2,6 +2,7 @@
 #import passes.frame_uniforms
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/tone_map.wgsl"
+#import "passes/shaders/reflected.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var visibility: texture_2d<u32>;
@@ -14,13 +15,11 @@
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let pixel = tile_pixel(group, lane);
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
-    let index = pixel.y * frame.width + pixel.x;
     let s = unpack_surface(textureLoad(surface, pixel, 0));
+    let smooth_enough = s.roughness <= frame.roughness_cutoff;
     var radiance = vec3f(0.0);
-    // What lies in `reflected` where no ray was sent is older.
-    if (textureLoad(visibility, pixel, 0).x != NOTHING && s.roughness <= frame.roughness_cutoff) {
-        let r = reflected[index];
-        radiance = unpack_radiance(r.xy) + unpack_radiance(r.zw) * f32(shadow_results[2u * index + 1u]);
+    if (textureLoad(visibility, pixel, 0).x != NOTHING && smooth_enough && has_reflection(pixel)) {
+        radiance = reflected_radiance(pixel);
     }
     textureStore(shown, pixel, vec4f(linear_to_srgb(tone_map(radiance * frame.exposure)), 1.0));
 }

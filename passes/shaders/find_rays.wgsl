@@ -1,4 +1,5 @@
-// Looks through a ray queue for the rays of one pixel and writes down what each is, read as the
+// Looks through a ray queue for the rays that one pixel is shown, its own or those of the first pixel
+// of its block (passes/senders.py), and writes down what each is, read as the
 // traversal reads it. Dispatched as the queue is drained. $record says how a ray is read.
 #import passes.frame_uniforms
 #import passes.queue
@@ -27,9 +28,11 @@ fn main(
     let count = min(atomicLoad(&queue.header.count), atomicLoad(&queue.header.capacity));
     if (index >= count) { return; }
     let slot = ray_slot(index);
-    if (slot < pixel.first || slot - pixel.first >= pixel.count) { return; }
+    let kind = slot % pixel.count;
+    let sender = select(pixel.own, pixel.shared_with, (pixel.shared_slots >> kind & 1u) != 0u);
+    if (slot / pixel.count != sender) { return; }
     let ray = load_ray(index);
-    found[slot - pixel.first] = FoundRay(
+    found[kind] = FoundRay(
         array<f32, 3>(ray.origin.x, ray.origin.y, ray.origin.z), ray.t_min,
         array<f32, 3>(ray.direction.x, ray.direction.y, ray.direction.z), ray.t_max, index, 1u);
 }

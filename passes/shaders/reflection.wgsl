@@ -1,10 +1,12 @@
-// Sends one reflection ray from each pixel that is smooth enough: a visible GGX normal is sampled
+// Sends one reflection ray from each pixel that is smooth enough, or from those that stand for their
+// block of pixels (reflection_block.wgsl), a lane each: a visible GGX normal is sampled
 // and the view direction mirrored about it. A direction below the geometric horizon would start
 // inside the surface: it is mirrored up again and counted in `replaced`.
 #import passes.frame_uniforms
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
+#import "passes/shaders/reflection_block.wgsl"
 #import $push
 #import passes.rays.reflection
 
@@ -23,7 +25,7 @@ struct ReflectionQueue {
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     clear_votes(lane);
-    let pixel = tile_pixel(group, lane);
+    let pixel = REFLECTION_BLOCK * tile_pixel(group, lane);
     let inside = pixel.x < frame.width && pixel.y < frame.height;
     let index = pixel.y * frame.width + pixel.x;
     var wanted = false;
@@ -51,9 +53,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 atomicAdd(&push_queue.header.replaced, 1u);
             }
             let origin = ray_origin(point, direction);
-            let width = frame.pixel_spread * length(point.position - frame.camera_origin.xyz);
+            let pixel_spread = f32(REFLECTION_BLOCK) * frame.pixel_spread;
+            let width = pixel_spread * length(point.position - frame.camera_origin.xyz);
             // A rough lobe spreads the cone by about its own angular width.
-            let spread = frame.pixel_spread + s.roughness * s.roughness;
+            let spread = pixel_spread + s.roughness * s.roughness;
             ray = ReflectionRay(array<f32, 3>(origin.x, origin.y, origin.z), index,
                 array<f32, 3>(direction.x, direction.y, direction.z), pack2x16float(vec2f(min(width, 6.0e4), spread)));
             vote(lane);

@@ -9,6 +9,7 @@ from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.material import MATERIAL_VEC4S
+from passes.twins.reflected import has_reflection, reflected_radiance
 from passes.twins.tone_map import linear_to_srgb, tone_map, unpack_radiance
 from passes.twins.wgsl_functions import (
     F32,
@@ -36,6 +37,7 @@ def composite(
     picture: U32,
     *,
     occluded: bool = False,
+    reflection_block: int = 1,
 ) -> None:
     """Adds to `accumulated` [pixels, 4], writes `picture` [pixels]."""
     pixels = tile_pixels(frame)
@@ -56,13 +58,13 @@ def composite(
     if occluded:
         ambient = ambient * occlusion_results[here.index].astype(np.float32)[:, None]
     lit = emissive + diffuse * ambient
-    arrived = shadow_results.reshape(-1, 2)[here.index].astype(np.float32)
-    lit = lit + unpack_radiance(direct[here.index]) * arrived[:, :1]
-    r = reflected[here.index]
-    traced = unpack_radiance(r[:, :2]) + unpack_radiance(r[:, 2:]) * arrived[:, 1:]
+    arrived = shadow_results.reshape(-1, 2)[here.index, 0].astype(np.float32)
+    lit = lit + unpack_radiance(direct[here.index]) * arrived[:, None]
+    traced = reflected_radiance(frame, reflected, shadow_results, here, reflection_block)
     untraced = specular * environment(frame, reflect(-view, normal))
-    smooth = (s.roughness <= frame["roughness_cutoff"])[:, None]
-    radiance[covered] = lit + np.where(smooth, traced, untraced)
+    brought = s.roughness <= frame["roughness_cutoff"]
+    brought &= has_reflection(frame, visibility, surface, here, reflection_block)
+    radiance[covered] = lit + np.where(brought[:, None], traced, untraced)
 
     total = vector(radiance[:, 0], radiance[:, 1], radiance[:, 2], 1.0)
     if frame["sample_count"] > 1:

@@ -178,7 +178,11 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         return [CpuPass(f"{name}/keys", hit_keys, bind), radix(name, hits_of(REFLECTION)), shaded]
 
     reflection_rays = [
-        CpuPass("rays/reflection", reflection, {"push_queue": filled(REFLECTION)}),
+        CpuPass(
+            "rays/reflection",
+            partial(reflection, reflection_block=options.reflection_block),
+            {"push_queue": filled(REFLECTION)},
+        ),
         *ordered(REFLECTION),
     ]
     shadow_rays = CpuPass("rays/shadow", shadow, {"push_queue": filled(SHADOW)})
@@ -212,7 +216,11 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         *(mixed() if mixes(options, asks) else own()),
         CpuPass(
             "composite",
-            partial(composite, occluded=options.occlusion),
+            partial(
+                composite,
+                occluded=options.occlusion,
+                reflection_block=options.reflection_block,
+            ),
             {"occlusion_results": (OCCLUSION if options.occlusion else SHADOW).results},
         ),
     ]

@@ -1,4 +1,4 @@
-"""Twin of reflection.wgsl: a reflection ray from each pixel that is smooth enough."""
+"""Twin of reflection.wgsl: a reflection ray from each pixel, or block, that is smooth enough."""
 
 from typing import Any
 
@@ -30,9 +30,11 @@ def reflection(
     visibility: U32,
     surface: U32,
     push_queue: RayQueue,
+    *,
+    reflection_block: int = 1,
 ) -> None:
     """Pushes onto `push_queue`."""
-    pixels = tile_pixels(frame)
+    pixels = tile_pixels(frame, reflection_block)
     seen = visibility[pixels.y, pixels.x]
     s = unpack_surface(surface[pixels.y, pixels.x])
     wanted = (seen[:, 0] != NOTHING) & (s.roughness <= frame["roughness_cutoff"])
@@ -57,8 +59,9 @@ def reflection(
     lift = np.float32(1.0e-4) - np.float32(2.0) * height
     raised = normalize(direction + lift[:, None] * s.geometric_normal)
     direction = np.where((height <= 0.0)[:, None], raised, direction)
-    width = frame["pixel_spread"] * length(point.position - frame["camera_origin"][:3])
-    spread = frame["pixel_spread"] + s.roughness * s.roughness
+    pixel_spread = np.float32(reflection_block) * frame["pixel_spread"]
+    width = pixel_spread * length(point.position - frame["camera_origin"][:3])
+    spread = pixel_spread + s.roughness * s.roughness
     rays = np.zeros(len(view), REFLECTION_RECORD.dtype)
     rays["origin"] = ray_origin(point, direction)
     rays["pixel"] = pixels.index

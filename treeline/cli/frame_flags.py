@@ -26,6 +26,10 @@ class RaysSent:
     gbuffer: Annotated[
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster"
+    reflection_scale: Annotated[
+        Literal["full", "half"],
+        typer.Option(help="Reflection rays at the picture's size, or one for each 2x2 pixels."),
+    ] = "full"
     occlusion: Annotated[
         bool, typer.Option("--occlusion", help="Occlude ambient light, by a ray a pixel.")
     ] = False
@@ -47,6 +51,7 @@ class RaysSent:
         return {
             "seed": self.seed,
             "gbuffer": self.gbuffer,
+            "reflection_scale": self.reflection_scale,
             "occlusion": self.occlusion,
             "occlusion_radius": radius or 0.0,
         }

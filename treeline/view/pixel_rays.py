@@ -204,7 +204,7 @@ def _from_queue(
         found |= {name: int(record[name]) for name in _IDS}
     return PixelRay(
         ray_type=ray_type.name,
-        kind=f"{ray_type.name} ray from the {queued.starts_at} ray's hit",
+        kind=f"{ray_type.name} ray from the {queued.starts_at} ray's hit{_whose(queued, traced)}",
         slot=queued.slot,
         index=queued.index,
         parent=parent,
@@ -218,6 +218,12 @@ def _from_queue(
         queued=queued,
         **found,
     )
+
+
+def _whose(queued: QueuedRay, traced: TracedScene) -> str:
+    """Which pixel sent a ray that the picked one shares, in words."""
+    y, x = divmod(queued.pixel, int(traced.uniforms["width"]))
+    return f", sent by pixel {x}, {y} for its block" if queued.shared else ""
 
 
 _IDS = ("object", "primitive", "instance")
