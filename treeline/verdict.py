@@ -149,7 +149,8 @@ def _dearest_per_ray(table: AblationTable) -> Switch | None:
 
 
 def _finding(table: AblationTable, cause: str, effects: list[_Effect]) -> Finding:
-    best = max(effects, key=lambda e: e.ms)
+    strongest_first = sorted(effects, key=lambda e: -e.ms)
+    best = strongest_first[0]
     effect_ms = round(best.ms, DIGITS)
     share = effect_ms / table.base_ms
     if not best.stands_out or share < SECONDARY_SHARE:
@@ -162,8 +163,8 @@ def _finding(table: AblationTable, cause: str, effects: list[_Effect]) -> Findin
         effect_ms=effect_ms,
         share=share,
         rank=rank,
-        evidence="; ".join(_evidence(table, e) for e in sorted(effects, key=lambda e: -e.ms)),
-        switches=tuple(e.switch.name for e in effects),
+        evidence="; ".join(_evidence(table, e) for e in strongest_first),
+        switches=tuple(e.switch.name for e in strongest_first),
         interval_ms=best.interval_ms,
         share_of_growth=effect_ms / growth if growth is not None and growth > 0 else None,
     )

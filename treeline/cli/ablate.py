@@ -1,36 +1,99 @@
 """`treeline ablate`: which cause a frame's cost has, from what it takes with one thing off."""
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
-from treeline.cli.console import emit_json, print_table
-from treeline.cli.options import Common, with_common
+from engine.gpu.errors import UserError
+from treeline.cli.console import emit_json, note, print_table, steps
+from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
+from treeline.cli.options import AnyHitOption, Common, parse_size, with_common
+from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.json_text import json_text
+from treeline.outputs import whole_file
+
+if TYPE_CHECKING:
+    from treeline.ablate import Ablation
+    from treeline.verdict import Verdict
+
+MEASURING = "Measuring"
+# Size and pairs on a GPU, and on a CPU driver, where a frame takes seconds.
+GPU_DEFAULTS = ("1920x1080", 20)
+CPU_DEFAULTS = ("192x108", 6)
+FEWEST_PAIRS = 6
+GPU_WARMUP_MS = 1000.0
 
 
 @with_common
 def ablate(
     common: Common,
     table: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--from",
             metavar="F.json",
-            help="An ablation: base_ms, without_ms, half_resolution_ms.",
+            help="An ablation instead of a measurement: base_ms, without_ms, half_resolution_ms.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="F.json", help="What was measured, as --from reads it."),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WxH",
+            help="Default 1920x1080; 192x108 on a CPU adapter.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    pairs: Annotated[
+        int | None,
+        typer.Option(
+            min=FEWEST_PAIRS,
+            help="Runs on and off of each switch. Default 20; 6 on a CPU adapter.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    only: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,NAME", help="Some switches. Default: all.", rich_help_panel=MEASURING
+        ),
+    ] = "",
+    gbuffer: Annotated[
+        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
+    ] = "raster",
+    update: Annotated[
+        Literal["refit", "rebuild", "policy"],
+        typer.Option(help="What becomes of a structure that deforms, each frame."),
+    ] = "refit",
+    occlusion: OcclusionOption = False,
+    occlusion_radius: OcclusionRadiusOption = None,
+    any_hit_mode: AnyHitOption = "inline",
+    time: TimeOption = None,
+    clip: ClipOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
 ) -> None:
-    """Rank the causes of a frame's cost from an ablation, and say what to measure next.
+    """Rank the causes of a frame's cost, and say what to measure next.
 
-    F.json holds milliseconds: base_ms with everything on, and what it takes with one thing off:
-    without_ms maps a switch to that, half_resolution_ms is with half the width and height of rays.
-    Switches: characters, animation, refit, update; foliage, any_hit; builder, nodes, node_kind,
-    leaf, reinsertion; hit_grouping, hit_sort; textures; ray_sort; a ray type (reflection, shadow,
-    occlusion); half_resolution; or a cause by its own name (characters_update, ray_count,
-    bvh_quality, foliage_any_hit, hit_table, hit_shading, divergence).
+    Measures the frame with one thing off at a time, on and off taking turns: characters and their
+    updates, foliage, half the resolution of reflections, any-hit, each ray type, builder, node
+    kind, refit or rebuild, the hit table; then the three strongest two by two. A scene that moves
+    is in its first clip, unless told otherwise. Where a switch changes a term of the cost that its
+    option does not declare, that is said.
+
+    Or reads an ablation, --from F.json. It holds milliseconds: base_ms with everything on, and what
+    it takes with one thing off: without_ms maps a switch to that, half_resolution_ms is with half
+    the width and height of rays. Switches: characters, animation, refit, update; foliage, any_hit;
+    builder, nodes, node_kind, leaf, reinsertion; hit_grouping, hit_sort; textures; ray_sort; a ray
+    type (reflection, shadow, occlusion); half_resolution; or a cause by its own name
+    (characters_update, ray_count, bvh_quality, foliage_any_hit, hit_table, hit_shading,
+    divergence). The scene's and other options are not used then.
 
     A switch's effect is what it saves. Half the resolution leaves a quarter of the rays
     (half_resolution_ray_ratio, if it was another part), so ray_count's effect is what it saves
@@ -39,16 +102,158 @@ def ablate(
     secondary from 5%, minor below that or within noise_ms.
 
     More keys (before_ms, noise_ms, switches with intervals, interactions): see
-    treeline/ablation_table.py. The scene options are not used.
+    treeline/ablation_table.py.
     """
     from treeline.ablation_table import read_table
     from treeline.verdict import verdict
 
-    found = verdict(read_table(table))
-    emit_json(found.facts(), common.json)
+    if table is not None:
+        if out is not None:
+            raise UserError("--out writes what is measured: not with --from")
+        found = verdict(read_table(table))
+        emit_json(found.facts(), common.json)
+        if not common.to_stdout:
+            _print_verdict(found)
+        return
+    frame: dict[str, Any] = {
+        "seed": seed,
+        "gbuffer": gbuffer,
+        "update": update,
+        "any_hit_mode": any_hit_mode,
+        **occlusion_fields(occlusion, occlusion_radius),
+    }
+    with whole_file(out) if out else nullcontext() as path:
+        names = [name.strip() for name in only.split(",") if name.strip()]
+        measured = _measure(common, frame, size, pairs, names, time, clip)
+        if path is not None:
+            path.write_text(json_text(measured.table), encoding="utf-8")
+    emit_json({**measured.verdict.facts(), "table": measured.table}, common.json)
     if common.to_stdout:
         return
-    title = f"{found.base_ms:g} ms"
+    _print_switches(measured)
+    _print_verdict(measured.verdict)
+    if out is not None:
+        print(out)
+
+
+def _measure(
+    common: Common,
+    frame: dict[str, Any],
+    size: str | None,
+    pairs: int | None,
+    only: list[str],
+    time: float | None,
+    clip: str | None,
+) -> "Ablation":
+    from engine.scene.pose import moves
+    from passes.frame_options import FrameOptions
+    from passes.option_list import ViewSettings
+    from passes.prepare import PreparedScene
+    from treeline import structures
+    from treeline.ablate import ablate as measure
+    from treeline.ablate_switches import Setup
+    from treeline.report_context import plain, structure_context
+
+    if size is not None:
+        parse_size(size)
+    with steps(common.quiet) as progress:
+        device = common.open_device()
+        defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
+        if device.info.is_cpu:
+            note(
+                f"{device.info.adapter} is a CPU adapter: its times are wall clock, and no GPU's",
+                quiet=common.quiet,
+            )
+        width, height = parse_size(size or defaults[0])
+        build = common.build_options()
+        progress.begin("loading the scene")
+        scene = common.load_scene()
+        if time is None and clip is None and moves(scene):
+            time = 0.0
+        pose = choose_pose(scene, time, clip)
+        settings = ViewSettings(FrameOptions(width, height, **frame), build, common.group)
+        place, cache = common.build_device(device), common.blas_cache()
+
+        def prepare(setup: Setup) -> PreparedScene:
+            return structures.build(
+                setup.scene,
+                setup.settings.build,
+                setup.settings.group,
+                device=place,
+                cache=cache,
+                or_cpu=common.on == "auto",
+            ).prepared
+
+        measured = measure(
+            device,
+            Setup(scene, settings),
+            prepare,
+            (width, height),
+            pose.fields() if pose else {},
+            progress,
+            pairs=pairs or defaults[1],
+            only=only,
+            warmup_ms=0.0 if device.info.is_cpu else GPU_WARMUP_MS,
+        )
+        context = structure_context(scene, common.scene_name, device, build, common.group)
+        measured.table["context"] = plain(
+            {
+                **context,
+                "width": width,
+                "height": height,
+                **frame,
+                **(pose.fields() if pose else {}),
+                **measured.table["context"],
+            }
+        )
+    return measured
+
+
+def _print_switches(measured: "Ablation") -> None:
+    """What was measured: one row a switch, one a pair of switches."""
+    table, context = measured.table, measured.table["context"]
+    by = "wall clock" if "wall" in context["timing_source"] else context["timing_source"]
+    shown = Table(
+        title=f"{context['scene']} {context['width']}x{context['height']}, "
+        f"{context['pairs']} pairs, {context['adapter']}, {by}",
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+    )
+    shown.add_column("off", no_wrap=True)
+    shown.add_column("is", overflow="fold")
+    shown.add_column("ms", justify="right", no_wrap=True)
+    shown.add_column("saves, ms", justify="right", no_wrap=True)
+    shown.add_column("declared", overflow="fold")
+    shown.add_column("changed beside it", overflow="fold")
+    for name, fields in table["switches"].items():
+        terms, (low, high) = context["terms"][name], fields["interval_ms"]
+        saved = fields["on_ms"] - fields["off_ms"]
+        shown.add_row(
+            name,
+            terms["off"],
+            f"{fields['off_ms']:.3g} of {fields['on_ms']:.3g}",
+            f"{saved:.3g} ({low:.3g} .. {high:.3g})",
+            ", ".join(_change(term, terms["changes"].get(term)) for term in terms["declared"]),
+            ", ".join(_change(t, terms["changes"][t]) for t in terms["undeclared"]) or "-",
+        )
+    print_table(shown)
+    for item in table["interactions"]:
+        low, high = item["interval_ms"]
+        print(
+            f"{' and '.join(item['switches'])}: {item['effect_ms']:+.3g} ms "
+            f"({low:.3g} .. {high:.3g}) beyond the sum"
+        )
+    for name, reason in context["left_out"].items():
+        print(f"{name}: not switched off, {reason}")
+
+
+def _change(term: str, change: float | None) -> str:
+    return f"{term} same" if change is None else f"{term} {100 * change:+.0f}%"
+
+
+def _print_verdict(found: "Verdict") -> None:
+    title = f"{found.base_ms:.4g} ms"
     if found.before_ms is not None:
         title += f", {found.before_ms:g} before"
     shown = Table(title=title, title_justify="left", title_style="bold", header_style="bold")

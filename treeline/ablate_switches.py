@@ -1,0 +1,156 @@
+"""What an ablation may turn off, and what a frame is with it off.
+
+A switch changes one thing of a `Setup` and claims the terms of the cost that it changes: those that
+passes/option_list.py declares for its option. Taking content out of the picture also takes away the
+rays' work there. "Off" of a choice that has no such word is the other way to do it: what is not the
+default is compared with the default, the default with the best known alternative.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bvh import build_defaults as default
+from engine.gpu.errors import UserError
+from engine.scene.scene import Instance, Scene
+from passes.frame_uniforms import FrameInputs
+from passes.option_list import ViewSettings, find_option
+from passes.rays import frame_rays
+from treeline.causes import HALF_RESOLUTION
+
+# What a tree is, whatever the layout of its nodes.
+TREE_OPTIONS = {
+    "builder": default.BUILDER,
+    "reinsertion": default.REINSERTION,
+    "collapse": default.COLLAPSE,
+}
+BETTER_BUILDER = "spatial"  # than the default: it splits triangles
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """All that decides a frame. `silent` are functions of the inputs that keep ray types from
+    being sent."""
+
+    scene: Scene
+    settings: ViewSettings
+    silent: tuple[Callable[[FrameInputs], FrameInputs], ...] = field(default=())
+
+    def inputs(self, given: FrameInputs) -> FrameInputs:
+        for change in self.silent:
+            given = change(given)
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """`what` a frame is with it off, in words. `terms` of passes.option.COST_TERMS are what it
+    claims to change."""
+
+    name: str
+    what: str
+    terms: tuple[str, ...]
+    off: Callable[[Setup], Setup]
+
+
+def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, str]]:
+    """Those that change something of this frame, and why others do not. `moves`: whether the frame
+    updates its scene."""
+    found: list[Switch] = []
+    left_out: dict[str, str] = {}
+
+    def add(name: str, reason: str, switch: Switch | None) -> None:
+        if switch is None:
+            left_out[name] = reason
+        else:
+            found.append(switch)
+
+    build, frame = setup.settings.build, setup.settings.frame
+    deforming = _content(setup, "characters", "what deforms", "build and update", deforms)
+    add("characters", "nothing here deforms, or it is all there is", deforming)
+    foliage = _content(setup, "foliage", "vegetation and holes", "any-hit", is_foliage(setup.scene))
+    add("foliage", "no vegetation and nothing with holes, or it is all there is", foliage)
+    half = _option(HALF_RESOLUTION, reflection_scale="half")
+    add(HALF_RESOLUTION, "it is so already", half if frame.reflection_scale == "full" else None)
+    asks = frame.any_hit != "opaque" and not all(
+        setup.scene.materials[setup.scene.meshes[i.mesh].material].opaque
+        for i in setup.scene.instances
+    )
+    add("any_hit", "no ray tests for holes", _option("any_hit", any_hit="opaque") if asks else None)
+    for ray in frame_rays(frame):
+        found.append(Switch(ray.name, f"no {ray.name} rays", ("rays",), _without_rays(ray)))
+    planted = any(getattr(build, name) != value for name, value in TREE_OPTIONS.items())
+    tree = TREE_OPTIONS if planted else {**TREE_OPTIONS, "builder": BETTER_BUILDER}
+    found.append(_option("builder", **tree))
+    found.append(_option("nodes", nodes="fp32" if build.nodes == default.NODES else default.NODES))
+    other = "refit" if frame.update != "refit" else "rebuild"
+    updates = moves and deforming is not None
+    add("update", "nothing is updated", _option("update", update=other) if updates else None)
+    other = "coarse" if frame.hit_table == "fine" else "fine"
+    found.append(_option("hit_grouping", hit_table=other))
+    return found, left_out
+
+
+def deforms(instance: Instance) -> bool:
+    return instance.lifetime == "deforming"
+
+
+def is_foliage(scene: Scene) -> Callable[[Instance], bool]:
+    """Vegetation, and what is alpha-tested."""
+
+    def found(instance: Instance) -> bool:
+        opaque = scene.materials[scene.meshes[instance.mesh].material].opaque
+        return instance.lifetime == "vegetation" or not opaque
+
+    return found
+
+
+def without(scene: Scene, dropped: Callable[[Instance], bool]) -> Scene:
+    """The scene without some instances and what moves them. UserError where none is left."""
+    kept = [i for i, instance in enumerate(scene.instances) if not dropped(instance)]
+    if not kept:
+        raise UserError(f"{scene.name}: nothing is left")
+    instances = tuple(scene.instances[i] for i in kept)
+    animation = scene.animation
+    if animation is not None:
+        meshes = {instance.mesh: instance.mesh for instance in instances}
+        animation = animation.renumbered(meshes, kept)
+    return replace(scene, instances=instances, animation=animation)
+
+
+def _content(
+    setup: Setup, name: str, what: str, term: str, dropped: Callable[[Instance], bool]
+) -> Switch | None:
+    parts = [dropped(instance) for instance in setup.scene.instances]
+    if not any(parts) or all(parts):
+        return None
+    return Switch(
+        name,
+        f"without {what}",
+        (term,),
+        lambda old: replace(old, scene=without(old.scene, dropped)),
+    )
+
+
+def _option(name: str, **values: Any) -> Switch:
+    """Options set to other values, by their names in passes/option_list.py."""
+    options = {find_option(option): value for option, value in values.items()}
+
+    def off(setup: Setup) -> Setup:
+        settings = setup.settings
+        for option, value in options.items():
+            settings = option.set(settings, value)
+        return replace(setup, settings=settings)
+
+    what = ", ".join(f"{option.label} {value}" for option, value in options.items())
+    terms: Iterable[str] = dict.fromkeys(option.cost_term for option in options)
+    return Switch(name, what, tuple(terms), off)
+
+
+def _without_rays(ray: Any) -> Callable[[Setup], Setup]:
+    def off(setup: Setup) -> Setup:
+        if ray.option is not None:
+            return replace(setup, settings=find_option(ray.option).set(setup.settings, False))
+        return replace(setup, silent=(*setup.silent, ray.silence))
+
+    return off
