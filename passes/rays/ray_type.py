@@ -4,6 +4,7 @@ A new ray type is one file here, its generator and record shaders, and one line 
 reports, heat maps and tests loop over that tuple.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,9 @@ class RayType:
     `results_by_slot` by slot; those of closest-hit types are HIT records, of any-hit types one
     word, 1 where nothing was in the way.
 
+    `silence` makes a frame's inputs (passes.frame_uniforms.FrameInputs) those of one that sends no
+    such ray; None where `option` does.
+
     `option` is the flag of FrameOptions without which a frame has no such rays, nor passes and
     buffers for them; None: every frame has them. `block` is the property of FrameOptions that holds
     the side of the block of pixels which share such a ray, as the constant REFLECTION_BLOCK tells
@@ -42,6 +46,7 @@ class RayType:
     results_by_slot: bool = False
     option: str | None = None
     block: str | None = None
+    silence: Callable[[Any], Any] | None = None
 
     @property
     def slots_per_pixel(self) -> int:

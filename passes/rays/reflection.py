@@ -1,6 +1,8 @@
 """Reflection rays: one a pixel whose roughness is at most the cutoff, closest-hit; at half scale
 one a block of 2x2 pixels, if the first of these is smooth enough."""
 
+from dataclasses import replace
+
 from engine.gpu.structs import Field, Struct
 from passes.rays.ray_type import RayType
 
@@ -22,6 +24,7 @@ REFLECTION = RayType(
     starts_at=("primary",),
     slot_field="pixel",
     block="reflection_block",
+    silence=lambda inputs: replace(inputs, roughness_cutoff=-1.0),  # smoother than a mirror
 )
 
 

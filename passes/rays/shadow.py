@@ -4,6 +4,8 @@ A record holds the sampled point of the light, not a direction: 20 bytes against
 ray's 32. Slot 2 * pixel is the visible surface's, 2 * pixel + 1 the reflection hit's.
 """
 
+from dataclasses import replace
+
 from engine.gpu.structs import Field, Struct
 from passes.rays.ray_type import RayType
 
@@ -23,6 +25,7 @@ SHADOW = RayType(
     light_shader="passes/shaders/display_shadow.wgsl",
     starts_at=("primary", "reflection"),
     results_by_slot=True,
+    silence=lambda inputs: replace(inputs, light=replace(inputs.light, radiance=(0.0, 0.0, 0.0))),
 )
 
 

@@ -1,5 +1,4 @@
-"""Twin of reflection_block.wgsl and reflected.wgsl: who sends reflection rays, and what the others
-are shown of them."""
+"""Twin of reflected.wgsl: what a pixel is shown of what reflection rays brought."""
 
 from typing import Any
 
@@ -7,14 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passes.twins.gbuffer import NOTHING, Pixels, unpack_surface
+from passes.twins.reflection_block import reflection_pixels
 from passes.twins.tone_map import unpack_radiance
 from passes.twins.wgsl_functions import F32, U32
-
-
-def reflection_pixels(frame: Any, pixels: Pixels, block: int) -> Pixels:
-    """The first pixel of each one's block of `block` x `block`, whose ray it shares."""
-    x, y = pixels.x - pixels.x % block, pixels.y - pixels.y % block
-    return Pixels(x, y, (y * int(frame["width"]) + x).astype(np.uint32))
 
 
 def has_reflection(
