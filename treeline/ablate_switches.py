@@ -6,7 +6,7 @@ rays' work there. "Off" of a choice that has no such word is the other way to do
 default is compared with the default, the default with the best known alternative.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from engine.gpu.errors import UserError
 from engine.scene.scene import Instance, Scene
 from passes.frame_uniforms import FrameInputs
 from passes.option_list import ViewSettings, find_option
-from passes.rays import frame_rays
+from passes.rays import RayType, frame_rays
 from treeline.causes import HALF_RESOLUTION
 
 # What a tree is, whatever the layout of its nodes.
@@ -58,36 +58,37 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     updates its scene."""
     found: list[Switch] = []
     left_out: dict[str, str] = {}
+    settings, scene = setup.settings, setup.scene
+    build, frame = settings.build, settings.frame
 
-    def add(name: str, reason: str, switch: Switch | None) -> None:
+    def add(name: str, switch: Switch | None, reason: str) -> None:
         if switch is None:
             left_out[name] = reason
         else:
             found.append(switch)
 
-    build, frame = setup.settings.build, setup.settings.frame
-    deforming = _content(setup, "characters", "what deforms", "build and update", deforms)
-    add("characters", "nothing here deforms, or it is all there is", deforming)
-    foliage = _content(setup, "foliage", "vegetation and holes", "any-hit", is_foliage(setup.scene))
-    add("foliage", "no vegetation and nothing with holes, or it is all there is", foliage)
-    half = _option(HALF_RESOLUTION, reflection_scale="half")
-    add(HALF_RESOLUTION, "it is so already", half if frame.reflection_scale == "full" else None)
-    asks = frame.any_hit != "opaque" and not all(
-        setup.scene.materials[setup.scene.meshes[i.mesh].material].opaque
-        for i in setup.scene.instances
-    )
-    add("any_hit", "no ray tests for holes", _option("any_hit", any_hit="opaque") if asks else None)
+    characters = _content(scene, "characters", "what deforms", "build and update", deforms)
+    add("characters", characters, "nothing here deforms, or it is all there is")
+    foliage = _content(scene, "foliage", "vegetation and holes", "any-hit", is_foliage(scene))
+    add("foliage", foliage, "no vegetation and nothing with holes, or it is all there is")
+    half = _option(HALF_RESOLUTION, settings, reflection_scale="half")
+    add(HALF_RESOLUTION, half if frame.reflection_scale == "full" else None, "it is so already")
+    asks = frame.any_hit != "opaque" and any(has_holes(scene, i) for i in scene.instances)
+    any_hit = _option("any_hit", settings, any_hit="opaque") if asks else None
+    add("any_hit", any_hit, "no ray tests for holes")
     for ray in frame_rays(frame):
         found.append(Switch(ray.name, f"no {ray.name} rays", ("rays",), _without_rays(ray)))
-    planted = any(getattr(build, name) != value for name, value in TREE_OPTIONS.items())
-    tree = TREE_OPTIONS if planted else {**TREE_OPTIONS, "builder": BETTER_BUILDER}
-    found.append(_option("builder", **tree))
-    found.append(_option("nodes", nodes="fp32" if build.nodes == default.NODES else default.NODES))
-    other = "refit" if frame.update != "refit" else "rebuild"
-    updates = moves and deforming is not None
-    add("update", "nothing is updated", _option("update", update=other) if updates else None)
-    other = "coarse" if frame.hit_table == "fine" else "fine"
-    found.append(_option("hit_grouping", hit_table=other))
+    is_default = all(getattr(build, name) == value for name, value in TREE_OPTIONS.items())
+    tree = {**TREE_OPTIONS, "builder": BETTER_BUILDER} if is_default else TREE_OPTIONS
+    found.append(_option("builder", settings, **tree))
+    nodes = "fp32" if build.nodes == default.NODES else default.NODES
+    found.append(_option("nodes", settings, nodes=nodes))
+    updates = moves and any(deforms(instance) for instance in scene.instances)
+    update = "refit" if frame.update != "refit" else "rebuild"
+    switch = _option("update", settings, update=update) if updates else None
+    add("update", switch, "nothing is updated")
+    hit_table = "coarse" if frame.hit_table == "fine" else "fine"
+    found.append(_option("hit_grouping", settings, hit_table=hit_table))
     return found, left_out
 
 
@@ -95,14 +96,14 @@ def deforms(instance: Instance) -> bool:
     return instance.lifetime == "deforming"
 
 
+def has_holes(scene: Scene, instance: Instance) -> bool:
+    """Whether it is alpha-tested."""
+    return not scene.materials[scene.meshes[instance.mesh].material].opaque
+
+
 def is_foliage(scene: Scene) -> Callable[[Instance], bool]:
-    """Vegetation, and what is alpha-tested."""
-
-    def found(instance: Instance) -> bool:
-        opaque = scene.materials[scene.meshes[instance.mesh].material].opaque
-        return instance.lifetime == "vegetation" or not opaque
-
-    return found
+    """Vegetation, and what has holes."""
+    return lambda instance: instance.lifetime == "vegetation" or has_holes(scene, instance)
 
 
 def without(scene: Scene, dropped: Callable[[Instance], bool]) -> Scene:
@@ -119,9 +120,9 @@ def without(scene: Scene, dropped: Callable[[Instance], bool]) -> Scene:
 
 
 def _content(
-    setup: Setup, name: str, what: str, term: str, dropped: Callable[[Instance], bool]
+    scene: Scene, name: str, what: str, term: str, dropped: Callable[[Instance], bool]
 ) -> Switch | None:
-    parts = [dropped(instance) for instance in setup.scene.instances]
+    parts = [dropped(instance) for instance in scene.instances]
     if not any(parts) or all(parts):
         return None
     return Switch(
@@ -132,25 +133,26 @@ def _content(
     )
 
 
-def _option(name: str, **values: Any) -> Switch:
-    """Options set to other values, by their names in passes/option_list.py."""
+def _option(name: str, settings: ViewSettings, **values: Any) -> Switch:
+    """Options of `settings` set to other values, by their names in passes/option_list.py."""
     options = {find_option(option): value for option, value in values.items()}
 
     def off(setup: Setup) -> Setup:
-        settings = setup.settings
+        changed = setup.settings
         for option, value in options.items():
-            settings = option.set(settings, value)
-        return replace(setup, settings=settings)
+            changed = option.set(changed, value)
+        return replace(setup, settings=changed)
 
-    what = ", ".join(f"{option.label} {value}" for option, value in options.items())
-    terms: Iterable[str] = dict.fromkeys(option.cost_term for option in options)
-    return Switch(name, what, tuple(terms), off)
+    changed = {o: value for o, value in options.items() if o.get(settings) != value}
+    what = ", ".join(f"{option.label} {value}" for option, value in changed.items())
+    return Switch(name, what, tuple(dict.fromkeys(o.cost_term for o in changed)), off)
 
 
-def _without_rays(ray: Any) -> Callable[[Setup], Setup]:
+def _without_rays(ray: RayType) -> Callable[[Setup], Setup]:
     def off(setup: Setup) -> Setup:
         if ray.option is not None:
             return replace(setup, settings=find_option(ray.option).set(setup.settings, False))
+        assert ray.silence is not None  # what has no option has this
         return replace(setup, silent=(*setup.silent, ray.silence))
 
     return off

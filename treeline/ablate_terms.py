@@ -96,9 +96,8 @@ def timed_changes(
     both = {name: before[name] for name in before if name in after}
     effects = undeclared_changes(both, {name: after[name] for name in both}, "")
     return {
-        term: -effect.ms / float(np.median(both[term]))
-        for term, effect in effects.items()
-        if np.median(both[term]) > 0
+        term: _change(float(np.median(before[term])), float(np.median(after[term])))
+        for term in effects
     }
 
 

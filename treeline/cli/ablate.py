@@ -9,8 +9,8 @@ from rich.table import Table
 
 from engine.gpu.errors import UserError
 from treeline.cli.console import emit_json, note, print_table, steps
-from treeline.cli.occlusion import OcclusionOption, OcclusionRadiusOption, occlusion_fields
-from treeline.cli.options import AnyHitOption, Common, parse_size, with_common
+from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.json_text import json_text
 from treeline.outputs import whole_file
@@ -30,6 +30,7 @@ GPU_WARMUP_MS = 1000.0
 @with_common
 def ablate(
     common: Common,
+    flags: FrameFlags,
     table: Annotated[
         Path | None,
         typer.Option(
@@ -65,19 +66,12 @@ def ablate(
             metavar="NAME,NAME", help="Some switches. Default: all.", rich_help_panel=MEASURING
         ),
     ] = "",
-    gbuffer: Annotated[
-        Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
-    ] = "raster",
     update: Annotated[
         Literal["refit", "rebuild", "policy"],
         typer.Option(help="What becomes of a structure that deforms, each frame."),
     ] = "refit",
-    occlusion: OcclusionOption = False,
-    occlusion_radius: OcclusionRadiusOption = None,
-    any_hit_mode: AnyHitOption = "inline",
     time: TimeOption = None,
     clip: ClipOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
 ) -> None:
     """Rank the causes of a frame's cost, and say what to measure next.
 
@@ -115,13 +109,7 @@ def ablate(
         if not common.to_stdout:
             _print_verdict(found)
         return
-    frame: dict[str, Any] = {
-        "seed": seed,
-        "gbuffer": gbuffer,
-        "update": update,
-        "any_hit_mode": any_hit_mode,
-        **occlusion_fields(occlusion, occlusion_radius),
-    }
+    frame = {**flags.fields(), "update": update}
     with whole_file(out) if out else nullcontext() as path:
         names = [name.strip() for name in only.split(",") if name.strip()]
         measured = _measure(common, frame, size, pairs, names, time, clip)
@@ -221,7 +209,7 @@ def _print_switches(measured: "Ablation") -> None:
         header_style="bold",
     )
     shown.add_column("off", no_wrap=True)
-    shown.add_column("is", overflow="fold")
+    shown.add_column("the frame is", overflow="fold")
     shown.add_column("ms", justify="right", no_wrap=True)
     shown.add_column("saves, ms", justify="right", no_wrap=True)
     shown.add_column("declared", overflow="fold")
