@@ -137,8 +137,6 @@ def _switch(name: str, fields: Mapping[str, Any], where: str, base: float, noise
     if ratio is not None and not 0 <= _number(ratio, f"{where}: the ray ratio") < 1:
         raise UserError(f"{where}: a ray ratio is the part of the rays left, 0 to below 1: {ratio}")
     noise = noise if own_noise is None else own_noise
-    if name == HALF_RESOLUTION and off - on > max(noise, CONTRADICTION_SHARE * on):
-        raise UserError(f"{where}: {off:g} ms with fewer rays, but {on:g} ms with all of them")
     low, high = None, None
     if "interval_ms" in fields:
         interval = fields["interval_ms"]
@@ -147,6 +145,9 @@ def _switch(name: str, fields: Mapping[str, Any], where: str, base: float, noise
         low, high = (_number(v, f"{where}: interval_ms") for v in interval)
         if low > high:
             raise UserError(f"{where}: interval_ms ends at {high:g} before it begins at {low:g}")
+    slower = off - on if high is None else -high  # at least
+    if name == HALF_RESOLUTION and slower > max(noise, CONTRADICTION_SHARE * on):
+        raise UserError(f"{where}: {off:g} ms with fewer rays, but {on:g} ms with all of them")
     return Switch(name, causes[name], off, on - off, low, high, noise, ratio)
 
 
