@@ -16,7 +16,7 @@ from engine.gpu.errors import LimitError, UserError
 from passes.candidates import CANDIDATE, queue_names, round_count
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
-from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, pack_uniforms
+from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, UniformRecord
 from passes.gpu_scene import GpuScene
 from passes.hit_records import upload_hit_records
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
@@ -62,6 +62,7 @@ class FrameData:
         self._check_limits()
         self.textures: dict[str, Any] = {}
         self.resources: dict[str, Any] = dict(scene.buffers)
+        self._uniforms = UniformRecord(self.width, self.height, scene.bases)
         self.resources["frame"] = device.buffer("frame", FRAME_UNIFORMS.size, "UNIFORM|COPY_DST")
         for name, texel_format in TEXTURES.items():
             self._add_texture(name, texel_format)
@@ -177,8 +178,7 @@ class FrameData:
             raise UserError(f"{name}: no clip '{inputs.clip}', nothing moves here")
         if self.previous is not None:
             self.previous.begin(inputs, again=again or inputs.sample_count > 1)
-        record = pack_uniforms(inputs, self.width, self.height, self.scene.bases)
-        self.device.write(self.resources["frame"], record.reshape(1))
+        self.device.write(self.resources["frame"], self._uniforms.pack(inputs))
 
     def hold_pose(self, inputs: FrameInputs) -> None:
         """Before a frame that began with `inputs` goes on: the scene is in its pose again, where

@@ -53,6 +53,16 @@ FRAME_UNIFORMS = Struct(
     Field("pad_2", "u32"),
 )
 
+# Fields that are taken from the inputs as they are.
+PLAIN_INPUTS = (
+    "seed",
+    "frame_index",
+    "roughness_cutoff",
+    "exposure",
+    "sample_count",
+    "occlusion_radius",
+)
+
 # The default occlusion radius, as a part of the diagonal of the scene's box.
 OCCLUSION_PART = 1 / 20
 
@@ -97,36 +107,58 @@ def pack_uniforms(
     inputs: FrameInputs, width: int, height: int, bases: tuple[int, int, int]
 ) -> NDArray[np.void]:
     """One FRAME_UNIFORMS record. `bases` are material_base, texture_base and vertex_base."""
-    record = np.zeros((), FRAME_UNIFORMS.dtype)
-    camera, light, environment = inputs.camera, inputs.light, inputs.environment
-    aspect = width / height
-    tangent = np.tan(camera.y_fov / 2)
-    to_world = np.asarray(camera.transform, np.float64)
-    axes = to_world[:3, :3] / np.linalg.norm(to_world[:3, :3], axis=0)
-    record["view_projection"] = camera.projection(aspect) @ camera.view_matrix()
-    record["camera_origin"][:3] = to_world[:3, 3]
-    record["camera_right"][:3] = axes[:, 0] * tangent * aspect
-    record["camera_up"][:3] = axes[:, 1] * tangent
-    record["camera_forward"][:3] = -axes[:, 2]
-    normal = np.cross(light.half_u, light.half_v)
-    record["light_center"][:3] = light.center
-    record["light_half_u"][:3] = light.half_u
-    record["light_half_v"][:3] = light.half_v
-    record["light_radiance"][:3] = light.radiance
-    record["light_normal"][:3] = normal / np.linalg.norm(normal)
-    record["light_normal"][3] = 4 * np.linalg.norm(normal)
-    record["environment_zenith"][:3] = environment.zenith
-    record["environment_horizon"][:3] = environment.horizon
-    record["environment_ground"][:3] = environment.ground
-    record["width"], record["height"] = width, height
-    record["seed"], record["frame_index"] = inputs.seed, inputs.frame_index
-    record["roughness_cutoff"] = inputs.roughness_cutoff
-    record["pixel_spread"] = 2 * tangent / height
-    record["exposure"] = inputs.exposure
-    record["sample_count"] = inputs.sample_count
-    record["occlusion_radius"] = inputs.occlusion_radius
-    record["material_base"], record["texture_base"], record["vertex_base"] = bases
-    return record
+    return UniformRecord(width, height, bases).pack(inputs)
+
+
+class UniformRecord:
+    """One FRAME_UNIFORMS record that frame after frame is packed into; arguments as of
+    `pack_uniforms`. A camera, light or environment that is the object that it was the frame before
+    (nobody changes one, they are frozen) is not packed again."""
+
+    def __init__(self, width: int, height: int, bases: tuple[int, int, int]) -> None:
+        self.record = np.zeros((), FRAME_UNIFORMS.dtype)
+        self._aspect, self._height = width / height, height
+        self._packed: FrameInputs | None = None
+        self.record["width"], self.record["height"] = width, height
+        for name, base in zip(("material_base", "texture_base", "vertex_base"), bases, strict=True):
+            self.record[name] = base
+
+    def pack(self, inputs: FrameInputs) -> NDArray[np.void]:
+        """The record, of these inputs; the next call overwrites it."""
+        record, before = self.record, self._packed
+        if before is None or inputs.camera is not before.camera:
+            self._pack_camera(inputs.camera)
+        if before is None or inputs.light is not before.light:
+            self._pack_light(inputs.light)
+        if before is None or inputs.environment is not before.environment:
+            for name in ("zenith", "horizon", "ground"):
+                record[f"environment_{name}"][:3] = getattr(inputs.environment, name)
+        for name in PLAIN_INPUTS:
+            record[name] = getattr(inputs, name)
+        self._packed = inputs
+        return record
+
+    def _pack_camera(self, camera: Camera) -> None:
+        record, aspect = self.record, self._aspect
+        tangent = np.tan(camera.y_fov / 2)
+        to_world = np.asarray(camera.transform, np.float64)
+        axes = to_world[:3, :3] / np.linalg.norm(to_world[:3, :3], axis=0)
+        record["view_projection"] = camera.projection(aspect) @ camera.view_matrix()
+        record["camera_origin"][:3] = to_world[:3, 3]
+        record["camera_right"][:3] = axes[:, 0] * tangent * aspect
+        record["camera_up"][:3] = axes[:, 1] * tangent
+        record["camera_forward"][:3] = -axes[:, 2]
+        record["pixel_spread"] = 2 * tangent / self._height
+
+    def _pack_light(self, light: RectLight) -> None:
+        record = self.record
+        normal = np.cross(light.half_u, light.half_v)
+        record["light_center"][:3] = light.center
+        record["light_half_u"][:3] = light.half_u
+        record["light_half_v"][:3] = light.half_v
+        record["light_radiance"][:3] = light.radiance
+        record["light_normal"][:3] = normal / np.linalg.norm(normal)
+        record["light_normal"][3] = 4 * np.linalg.norm(normal)
 
 
 def wgsl() -> str:

@@ -65,6 +65,9 @@ def place_objects(records: NDArray[Any], transforms: F64) -> None:
     """Writes object to world and back into OBJECT records `[n]`. What is flattened has no way back
     and gets zeros: no ray enters it, and its normals come from its triangles."""
     records["object_to_world"] = transforms[:, :3]
-    records["world_to_object"] = 0.0
     there = np.linalg.det(transforms[:, :3, :3]) != 0
+    if there.all():
+        records["world_to_object"] = np.linalg.inv(transforms)[:, :3]
+        return
+    records["world_to_object"] = 0.0
     records["world_to_object"][there] = np.linalg.inv(transforms[there])[:, :3]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.frame.parts import PartSizes, part_attachments
 from engine.frame.render_pass import Pass
+from engine.gpu.compute_scope import ComputePasses
 from engine.gpu.device import Device
 from engine.gpu.timer import PassTimer
 
@@ -72,6 +73,7 @@ class Frame:
         self.resources = dict(resources)
         self.cleared = dict(cleared or {})
         self.timer = PassTimer(device, len(self.passes))
+        self._compute_passes = ComputePasses()
         self.part_sizes = PartSizes()
         self.timed = device.timing_source == "timestamp-query"
         self.names = tuple(p.name for p in self.passes)
@@ -103,10 +105,11 @@ class Frame:
         part: tuple[int, int, int] | None = None,
     ) -> None:
         """`part` is first unit, count and total of a part; None: the whole pass."""
-        extra = {"timestamp_writes": timestamps} if timestamps else {}
+        scope: Any
         if item.attachments is None:
-            scope = encoder.begin_compute_pass(label=item.name, **extra)
+            scope = self._compute_passes.begin(encoder, item.name, timestamps)
         else:
+            extra = {"timestamp_writes": timestamps} if timestamps else {}
             attachments = item.attachments(self.resources)
             if part is not None:
                 first, count, total = part

@@ -191,13 +191,13 @@ class Device:
     def write(self, buffer: Any, data: Any, offset: int = 0) -> None:
         """Overwrites a buffer's bytes from `offset` on; a size that is no multiple of four is
         padded with zeros."""
-        array = np.ascontiguousarray(data)
-        if not array.nbytes:
+        raw = np.ascontiguousarray(data)
+        if not raw.nbytes:
             return
-        raw = array.reshape(-1).view(np.uint8)
-        if raw.size % 4:
+        if raw.nbytes % 4:
+            raw = raw.reshape(-1).view(np.uint8)
             raw = np.concatenate([raw, np.zeros(-raw.size % 4, np.uint8)])
-        self.upload_bytes += raw.size
+        self.upload_bytes += raw.nbytes
         self.wgpu.queue.write_buffer(buffer, offset, raw)
 
     def read(self, buffer: Any, dtype: Any = np.uint32, offset: int = 0, count: int = -1) -> Any:

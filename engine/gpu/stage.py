@@ -80,6 +80,7 @@ class BindGroups:
     ) -> None:
         self.device = device
         self.bindings = bindings
+        self._names = tuple(b.name for b in bindings)
         self.most = most
         self.layout = device.wgpu.create_bind_group_layout(
             entries=[b.layout(visibility) for b in bindings]
@@ -87,21 +88,22 @@ class BindGroups:
         self._groups: OrderedDict[tuple[int, ...], tuple[Any, list[Any]]] = OrderedDict()
 
     def get(self, resources: Mapping[str, Any]) -> Any:
-        values = [resources[b.name] for b in self.bindings]
-        key = tuple(id(v) for v in values)
-        if key not in self._groups:
+        values = [resources[name] for name in self._names]
+        key = tuple(map(id, values))
+        known = self._groups.get(key)
+        if known is None:
             entries = [
                 {"binding": b.index, "resource": {"buffer": v} if b.space else v}
                 for b, v in zip(self.bindings, values, strict=True)
             ]
             group = self.device.wgpu.create_bind_group(layout=self.layout, entries=entries)
             # The resources stay referenced: an id may be reused once its object is gone.
-            self._groups[key] = (group, values)
+            known = self._groups[key] = (group, values)
             if len(self._groups) > self.most:
                 self._groups.popitem(last=False)
         else:
             self._groups.move_to_end(key)
-        return self._groups[key][0]
+        return known[0]
 
     def forget(self) -> None:
         """Lets go of every resource: for stages whose resources rarely come back."""

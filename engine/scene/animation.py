@@ -139,8 +139,10 @@ class Animation:
         local = compose(translations, rotations, scales)
         for node, matrix in self.matrices.items():
             local[node] = matrix
-        for level in self._levels()[1:]:  # the roots stand in the world already
-            local[level] = local[self.parents[level]] @ local[level]
+        # After k steps a node's matrix leads to its 2^k-th ancestor: a deep skeleton takes five
+        # products over all nodes, not one for each of its levels.
+        for nodes, ancestors in self._jumps():
+            local[nodes] = local[ancestors] @ local[nodes]
         return local
 
     def morph_weights(
@@ -169,27 +171,34 @@ class Animation:
         """Instances whose node, or one above it, the clip moves: rigid, unless they are skinned."""
         moved = np.zeros(len(self.parents), np.bool_)
         moved[[channel.node for channel in clip.channels if channel.path in PATHS]] = True
-        for level in self._levels()[1:]:
-            moved[level] |= moved[self.parents[level]]
+        for nodes, ancestors in self._jumps():
+            moved[nodes] |= moved[ancestors]
         return tuple(i for i, node in enumerate(self.instance_nodes) if moved[node])
 
     def ever_moving(self) -> set[int]:
         """Instances that some clip moves."""
         return {i for clip in self.clips for i in self.moving_instances(clip)}
 
-    def _levels(self) -> tuple[I64, ...]:
-        return _node_levels(np.ascontiguousarray(self.parents, np.int64).tobytes())
+    def _jumps(self) -> tuple[tuple[I64, I64], ...]:
+        return _ancestor_jumps(np.ascontiguousarray(self.parents, np.int64).tobytes())
 
 
 @lru_cache(maxsize=16)
-def _node_levels(parents: bytes) -> tuple[I64, ...]:
-    """The nodes by their distance from a root, roots first: a pose is asked for every frame. Nodes
-    of a circle are below no root, and stay as they are in their own space."""
+def _ancestor_jumps(parents: bytes) -> tuple[tuple[I64, I64], ...]:
+    """Pointer doubling: for k = 0, 1, ... the nodes that have a 2^k-th ancestor, and that one;
+    kept, as a pose is asked for every frame. Nodes of a circle are below no root, and have no
+    ancestors: they stay as they are in their own space."""
     above = np.frombuffer(parents, np.int64)
-    levels = [np.flatnonzero(above < 0)]
-    while len(levels[-1]):
-        levels.append(np.flatnonzero(np.isin(above, levels[-1])))
-    return tuple(levels[:-1])
+    rooted = above < 0
+    while (more := rooted | rooted[above]).sum() > rooted.sum():
+        rooted = more
+    ancestors = np.where(rooted, above, -1)
+    jumps = []
+    while len(nodes := np.flatnonzero(ancestors >= 0)):
+        jumps.append((nodes, ancestors[nodes]))
+        # Beyond a root there is nobody; the -1 stays -1.
+        ancestors = np.where(ancestors >= 0, ancestors[ancestors], -1)
+    return tuple(jumps)
 
 
 def compose(translations: F64, rotations: F64, scales: F64) -> F64:

@@ -52,7 +52,7 @@ class Channel:
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """Channels of one path, interpolation and width: their numbers and nodes, the first row of each
-    in `values`, those of all one behind the other."""
+    in `values`, those of all one behind the other (unit rotations where they are slerped)."""
 
     path: str
     interpolation: str
@@ -78,6 +78,9 @@ class ChannelTable:
         self._kinds = []
         for (path, interpolation, _), numbers in groups.items():
             counts = self._counts[numbers]
+            values = np.concatenate([channels[i].values for i in numbers])
+            if path == "rotation" and interpolation == "LINEAR":
+                values = _unit(values)  # once, and not in every sample
             self._kinds.append(
                 _Kind(
                     path,
@@ -85,7 +88,7 @@ class ChannelTable:
                     np.array(numbers, np.int64),
                     np.array([channels[i].node for i in numbers], np.int64),
                     np.cumsum(counts) - counts,
-                    np.concatenate([channels[i].values for i in numbers]),
+                    values,
                 )
             )
 
@@ -130,7 +133,7 @@ def _interpolated(kind: _Kind, before: I64, after: I64, at: F64, span: F64) -> F
     elif kind.interpolation == "STEP":
         value = kind.values[before]
     elif rotates:
-        return slerp(_unit(kind.values[before]), _unit(kind.values[after]), at)
+        return slerp(kind.values[before], kind.values[after], at)
     else:
         value = (1 - at) * kind.values[before] + at * kind.values[after]
     return _unit(value) if rotates else np.asarray(value)

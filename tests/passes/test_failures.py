@@ -88,6 +88,25 @@ def test_an_overflowed_stack_is_drawn_again_with_a_larger_one(
     np.testing.assert_array_equal(frame.aov("primitive"), right.aov("primitive"))
 
 
+def test_a_picture_begins_again_where_a_later_sample_overflows_its_stacks(
+    device: Any, room: Any, small_stacks: Any
+) -> None:
+    few = (8, 6)  # rays, so that not every sample has one that needs the largest stack
+    roomy = HybridFrame(device, room, FrameOptions(*few, count=True))
+    needed = [max(r.stack_max for r in roomy.run(i).rays.values()) for i in range(16)]
+    stack = max(needed) + 1  # a kernel asks for room for three entries at once
+    small_stacks(stack)
+    fixed = HybridFrame(device, room, FrameOptions(*few, stack=stack))
+    valid = [fixed.run(i).valid for i in range(16)]
+    first = next(i for i in range(15) if valid[i] and not valid[i + 1])
+    small_stacks(stack, 32)
+    frame = HybridFrame(device, room, FrameOptions(*few, stack=stack))
+    # What overflowed is in the mean already: all samples are drawn again.
+    assert frame.render(2, first).valid and frame.options.stack == 32
+    roomy.render(2, first)
+    np.testing.assert_array_equal(frame.image(), roomy.image())
+
+
 @pytest.mark.parametrize("entries", [4, 8, 16])
 def test_a_stack_that_cannot_grow_is_flagged_or_enough(
     device: Any, room: Any, whole: Any, small_stacks: Any, entries: int
