@@ -284,5 +284,6 @@ def room() -> PreparedScene:
 
 @pytest.fixture(scope="session")
 def hall() -> PreparedScene:
-    """The embedded scene, prepared once a session."""
-    return prepare(load_scene(Path(__file__).resolve().parents[2] / "assets" / "hall.glb"))
+    """The embedded scene, prepared once a session: without reinsertion, nearly all of a build."""
+    scene = load_scene(Path(__file__).resolve().parents[2] / "assets" / "hall.glb")
+    return prepare(scene, BuildOptions(reinsertion=0))
