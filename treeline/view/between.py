@@ -1,16 +1,46 @@
 """What the viewer does in frames whose interface is not built: time, camera and picture go on."""
 
-from typing import Any
+from typing import Any, Protocol
 
+from engine.view.camera_control import CameraControl
 from engine.view.same import same
-from treeline.view.panel_tabs import shown_by_panels
+from treeline.view.panel_tabs import PanelTabs, shown_by_panels
+from treeline.view.ray_cursor import RayCursor
+from treeline.view.session import ViewSession
+from treeline.view.structure_view import StructureView
+from treeline.view.time_line import TimeLine
 from treeline.view.view_error import expected_errors
+from treeline.view.view_state import ViewState
+from treeline.view.viewport import Viewport
+
+
+class Shown(Protocol):
+    """What of the viewer this looks at."""
+
+    session: ViewSession
+    state: ViewState
+    structure: StructureView
+    tabs: PanelTabs
+    time_line: TimeLine
+    viewport: Viewport
+    ray_cursor: RayCursor
+
+    @property
+    def control(self) -> CameraControl: ...
+
+    @property
+    def version(self) -> tuple[Any, ...]: ...
+
+    @property
+    def settling(self) -> bool: ...
+
+    def follow(self) -> None: ...
 
 
 class BetweenBuilds:
     """The one place that knows what the interface shows (`engine.view.interface_pace.Between`)."""
 
-    def __init__(self, viewer: Any) -> None:  # treeline.view.app.Viewer
+    def __init__(self, viewer: Shown) -> None:
         self._viewer = viewer
         self._shown: tuple[Any, ...] = ()
 
