@@ -3,8 +3,8 @@
 `python -m benchmarks.view_cost [--scene F] [--size 1280x720] [--frames 60] [--blocks 3] [--out F]`
 
 Drives an offscreen viewer, one frame after the other, with each panel in front, in three ways: at
-rest, with a mouse that orbits the camera, with the mouse over the panel; and with boxes of levels 0 to 12 over the picture. `cost` is the host's time of
-one frame, milliseconds, and the sum of
+rest, with a mouse that orbits the camera, with the mouse over the panel; and with boxes of levels 0
+to 12 over the picture. `cost` is the host's time of one frame, milliseconds, and the sum of
   `interface`  building the interface and encoding it,
   `picture`    lines and display pass: what they choose, write and encode,
   `submit`     the submission that holds both, and asking for its end,
