@@ -3,7 +3,6 @@
 Pictures are data URIs, the bar is inline SVG; the page follows the reader's light or dark mode.
 """
 
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.object_tables import (
-    HIT_COLUMNS,
     PAGE_FIELDS,
-    UPDATE_COLUMNS,
-    hit_lines,
     object_lines,
-    touched_sentence,
-    update_lines,
 )
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
 from treeline.ray_measures import labels
-from treeline.report_spreads import spread_table
+from treeline.report_sections import (
+    budget_section,
+    hit_section,
+    html_table,
+    path_section,
+    spread_section,
+    update_section,
+)
 from treeline.report_table import build_label, find, number, timing_label
 
 # Neighbours in the bar differ in hue and lightness (Tableau 10).
@@ -36,7 +37,6 @@ RAY_LABELS = {
     **labels(),
 }
 STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
-ROWS_SHOWN = 12  # of a long table; the rest is folded away
 OBJECTS_SHOWN = 400  # times ray types; of the rest the page has sums, report.json all
 
 
@@ -66,7 +66,8 @@ def report_html(
 <figcaption>The mean of several frames; a timed frame is one sample a pixel.
 frame.png beside this page is lossless.</figcaption></figure>
 <h2>Where the frame goes</h2><div class="card">{frame_bar(report)}</div>
-<h2>What each ray type costs</h2><div class="card">{ray_rows_table(report)}</div>
+{budget_section(report)}<h2>What each ray type costs</h2>
+<div class="card">{ray_rows_table(report)}</div>
 {spread_section(report)}<h2>Node visits a pixel</h2>
 <div class="maps">{"".join(map_card(t, m) for t, m in maps.items())}</div>
 <h2>Passes</h2><div class="card">{pass_table(report)}</div>
@@ -139,23 +140,6 @@ def map_card(ray_type: str, heat: HeatMap) -> str:
     )
 
 
-def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; what does not fit into its first ROWS_SHOWN rows is folded away."""
-    head = "".join(f"<th>{escape(c)}</th>" for c in columns)
-
-    def table(some: Sequence[Sequence[str]]) -> str:
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in some
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-    if len(rows) <= ROWS_SHOWN + 3:
-        return table(rows)
-    rest = rows[ROWS_SHOWN:]
-    folded = f"<details><summary>{len(rest)} more</summary>{table(rest)}</details>"
-    return table(rows[:ROWS_SHOWN]) + folded
-
-
 def ray_rows_table(report: dict[str, Any]) -> str:
     """One column a ray type, one line a number, with the run that gave it."""
     types = find(report, "ray/")
@@ -179,12 +163,6 @@ def ray_rows_table(report: dict[str, Any]) -> str:
     )
 
 
-def spread_section(report: dict[str, Any]) -> str:
-    """Nothing where nobody counted."""
-    table = spread_table(find(report, "spread/"))
-    return f'<h2>How counts are spread</h2><div class="card">{table}</div>' if table else ""
-
-
 def pass_table(report: dict[str, Any]) -> str:
     rows = [
         (
@@ -196,19 +174,6 @@ def pass_table(report: dict[str, Any]) -> str:
         for r in (*find(report, "pass/"), *find(report, "frame/"))
     ]
     return html_table(("pass", "median ms", "p95 ms", "% of frame"), rows)
-
-
-def path_section(report: dict[str, Any]) -> str:
-    """What each frame of a camera path cost; nothing where there is none."""
-    rows = find(report, "path/frame/")
-    if not rows:
-        return ""
-    types = [field.removesuffix("_rays") for field in rows[0] if field.endswith("_rays")]
-    fields = ["path_seconds", "real_time", "gbuffer_ms", "update_ms"]
-    fields += [f"{name}_{what}" for name in types for what in ("rays", "ms", "nodes_per_ray")]
-    labels = [field.replace("_", " ").replace("real time", "frame ms") for field in fields]
-    body = [[number(row[field]) for field in fields] for row in rows]
-    return f'<h2>Along the camera path</h2><div class="card">{html_table(labels, body)}</div>'
 
 
 def build_rows_table(report: dict[str, Any]) -> str:
@@ -234,37 +199,6 @@ def object_table(report: dict[str, Any]) -> str:
     return html_table(columns, rows) + (
         '<p class="soft">Instances of one mesh are one object. Over them and the TLAS counts add '
         "up to the ray type's. The time is an estimate: the traversal's by share of nodes.</p>"
-    )
-
-
-def update_section(report: dict[str, Any]) -> str:
-    """Nothing where nothing deforms."""
-    found = find(report, "update/")
-    if not found:
-        return ""
-    rows = [tuple(number(value) for value in line) for line in update_lines(found)]
-    said = [text for row in found for text in row["decisions"]]
-    log = "".join(f"<li>{escape(text)}</li>" for text in said)
-    decisions = f"<details><summary>{len(said)} decisions</summary><ul>{log}</ul></details>"
-    return (
-        f'<h2>Updates</h2><div class="card">{html_table(UPDATE_COLUMNS, rows)}'
-        f'{decisions if said else ""}<p class="soft">Visits are nodes each time that a ray '
-        "enters. Several objects in one pass have no time of their own.</p></div>"
-    )
-
-
-def hit_section(report: dict[str, Any]) -> str:
-    """Nothing where no hit was counted."""
-    found = find(report, "hit_table/")
-    if not found:
-        return ""
-    rows = [tuple(number(value) for value in line) for line in hit_lines(found)]
-    grouping = report["context"].get("hit_table", "coarse")
-    return (
-        f'<h2>Hit table</h2><div class="card">{html_table(HIT_COLUMNS, rows)}<p class="soft">This '
-        f"frame's is {escape(grouping)}. Coarse: a record a class, parameters once a material. "
-        "Fine: a record an object, parameters in it. Of what any-hit rays hit only alpha tests "
-        f"read, the same in both. {escape(touched_sentence(found))}</p></div>"
     )
 
 

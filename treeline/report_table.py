@@ -7,6 +7,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from treeline.budgets import BUDGET_COLUMNS, budget_lines
 from treeline.object_tables import (
     HIT_COLUMNS,
     TERMINAL_FIELDS,
@@ -98,6 +99,12 @@ def ray_table(report: dict[str, Any]) -> Table:
     ]
     names = (row["name"].removeprefix("ray/") for row in types)
     return make_table("Rays", ("", *names, "run"), rows)
+
+
+def budget_table(report: dict[str, Any]) -> Table:
+    lines = budget_lines(find(report, "budget/"))
+    rows = [tuple(number(value) for value in line) for line in lines]
+    return make_table("Budgets", BUDGET_COLUMNS, rows)
 
 
 def build_table(report: dict[str, Any]) -> Table:
@@ -194,7 +201,10 @@ def report_tables(report: dict[str, Any]) -> Group:
     parts: list[Any] = [Text(head)]
     if not context["valid"]:
         parts.append(Text("INVALID: records were dropped; these numbers miss rays.", "bold red"))
-    parts += [frame_table(report), ray_table(report), object_table(report)]
+    parts += [frame_table(report)]
+    if find(report, "budget/"):
+        parts.append(budget_table(report))
+    parts += [ray_table(report), object_table(report)]
     if find(report, "update/"):
         parts.append(update_table(report))
     hits = find(report, "hit_table/")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from engine.gpu.errors import CheckFailed
+from treeline.cli.budget import BudgetOption
 from treeline.cli.camera_path import CameraPathOption, choose_playback
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
@@ -50,12 +52,14 @@ def report(
         Path | None,
         typer.Option(metavar="F.json", help="The timed frames as a Chrome trace, for Perfetto."),
     ] = None,
+    budget: BudgetOption = None,
 ) -> None:
-    """Measure a frame and report what each ray type cost."""
+    """Measure a frame and report what each ray type cost; exit code 1 where it is over budget."""
     from passes.frame_uniforms import frame_inputs
     from passes.gpu_scene import GpuScene
     from passes.hybrid import FrameOptions, HybridFrame
     from treeline import structures
+    from treeline.budgets import budget_rows, check_budgets, over_sentence, parse_budgets
     from treeline.chrome_trace import chrome_trace
     from treeline.measure import MeasuredFrame, measure
     from treeline.path_report import path_rows
@@ -63,7 +67,7 @@ def report(
     from treeline.pictures import save_png
     from treeline.playback import PathFrame, measure_path
     from treeline.report import make_report
-    from treeline.report_context import Setting
+    from treeline.report_context import Setting, plain
     from treeline.report_csv import report_csv
     from treeline.report_html import report_html
     from treeline.report_table import report_tables
@@ -71,6 +75,8 @@ def report(
     if size is not None:
         parse_size(size)
     frame_options = FrameOptions(0, 0, **flags.fields())
+    budgets = parse_budgets(budget) if budget is not None else ()
+    check_budgets(budgets, frame_options)
     trace_file = whole_file(trace) if trace else nullcontext()
     with whole_folder(out) as folder, trace_file as trace_path, steps(common.quiet) as shown:
         progress = PhaseLog(shown)
@@ -137,6 +143,8 @@ def report(
         )
         progress.begin("writing the report")
         document = make_report(setting, prepared.bvh, measurement)
+        limits = [plain(row) for row in budget_rows(budgets, measurement.main)]
+        document["benchmarks"] += limits
         if along:
             document["benchmarks"] += path_rows(along)
         (folder / "report.json").write_text(json_text(document), encoding="utf-8")
@@ -155,3 +163,6 @@ def report(
             print(out / name)
         if trace is not None:
             print(trace)
+    over = over_sentence(limits)
+    if over is not None:
+        raise CheckFailed(over)

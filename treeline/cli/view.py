@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from engine.gpu.errors import UserError
+from treeline.cli.budget import BudgetOption
 from treeline.cli.console import note, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
@@ -55,12 +56,14 @@ def view(
     counters: Annotated[
         bool, typer.Option("--counters/--no-counters", help="Count node visits at rest.")
     ] = True,
+    budget: BudgetOption = None,
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
     """Look at the frame live: heat maps, passes, structure, single rays, options side by side."""
     from engine.view.display import require_interface_library
 
     require_interface_library()
+    from treeline.budgets import parse_budgets
     from treeline.view.start import StartOptions, run
 
     for text in (size, render):
@@ -71,6 +74,7 @@ def view(
     if screenshot is not None and screenshot.suffix.lower() != ".png":
         raise UserError(f"a picture is written as .png, not {screenshot.name}")
     frame_fields = flags.fields()
+    budgets = parse_budgets(budget) if budget is not None else ()
     with steps(common.quiet) as progress:
         device = common.open_device()
         window_size = size or (CPU_WINDOW_SIZE if device.info.is_cpu else WINDOW_SIZE)
@@ -98,6 +102,7 @@ def view(
             counters=counters,
             frame={**frame_fields, **choice.frame},
             out=out,
+            budgets=budgets,
         )
         run(common, device, scene, start, progress)
 

@@ -1,14 +1,18 @@
 """Where the frame's time goes: a live history, the time line of one frame, a table."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from imgui_bundle import imgui
 
+from engine.view import theme
+from engine.view.marks import mark
 from engine.view.panels.history import draw_history
 from engine.view.panels.spans import Span, draw_spans
 from engine.view.panels.table import Column, Table
 from passes.frame_stats import FrameStats
+from treeline.budgets import Budget, belongs, median_spent, plot_lines
 from treeline.view.pass_history import PassHistory, pass_rows
 
 if TYPE_CHECKING:
@@ -54,15 +58,20 @@ class PassesPanel:
             return
         if not np.isfinite(session.timed.frame_total_ms):
             imgui.text_disabled("the adapter has no timer for frames that nobody waits for")
+        drawing = session.drawing
+        recent = () if drawing is None else drawing.recent
         line = imgui.get_text_line_height()
         frames = min(max(len(session.history), FEWEST), FRAMES)
+        chosen = choose_budget(state, recent)
         draw_history(
-            "passes.history", self.history.series, frames=frames, size=(0.0, HISTORY_LINES * line)
+            "passes.history",
+            series_of(chosen, self.history.series),
+            budgets=plot_lines(state.budgets if chosen is None else (chosen,)),
+            frames=frames,
+            size=(0.0, HISTORY_LINES * line),
         )
         imgui.separator_text("One frame")
         draw_spans("passes.frame", frame_spans(session.timed))
-        drawing = session.drawing
-        recent = () if drawing is None else drawing.recent
         imgui.separator_text(f"{len(recent)} frames of this view")
         self._refresh(recent)
         height = max(TABLE_LINES * line, imgui.get_content_region_avail().y)
@@ -110,3 +119,35 @@ def frame_spans(stats: FrameStats) -> list[Span]:
         if np.isfinite(took) and np.isfinite(begin) and took > 0:
             spans.append(Span(name, begin, begin + took))
     return spans
+
+
+def choose_budget(state: "ViewState", recent: Sequence[FrameStats]) -> Budget | None:
+    """One line for each budget, with what its part of the frame takes, coloured where that is over;
+    a click shows the history of that part alone. The chosen budget; None: all passes are shown."""
+    for budget in state.budgets:
+        used = median_spent(budget, recent)
+        chosen = state.budget == budget.name
+        over = used is not None and used > budget.limit
+        if over:
+            imgui.push_style_color(imgui.Col_.text, imgui.ImVec4(*theme.opaque(theme.WARNING)))
+        pressed, _ = imgui.selectable(budget_text(budget, used), chosen)
+        if over:
+            imgui.pop_style_color()
+        mark(f"passes.budget.{budget.name}")
+        if pressed and budget.unit == "ms":
+            state.budget = None if chosen else budget.name
+    return next((b for b in state.budgets if b.name == state.budget), None)
+
+
+def budget_text(budget: Budget, used: float | None) -> str:
+    if used is None:
+        return f"{budget}: not measured"
+    number = f"{used:.3f} ms" if budget.unit == "ms" else f"{used:,.0f} rays"
+    return f"{budget}: {number}, {'OVER' if used > budget.limit else 'under'}"
+
+
+def series_of(budget: Budget | None, series: Mapping[str, Any]) -> dict[str, Any]:
+    """The passes that a budget is about; all where there is none."""
+    return {
+        name: times for name, times in series.items() if budget is None or belongs(budget, name)
+    }

@@ -16,6 +16,7 @@ from passes.frame_options import FrameOptions
 from passes.option_list import ViewSettings
 from passes.outputs import frame_outputs
 from treeline import structures
+from treeline.budgets import Budget, check_budgets
 from treeline.cli import interrupts
 from treeline.measure import Progress
 from treeline.outputs import whole_file
@@ -49,6 +50,7 @@ class StartOptions:
     counters: bool = True
     frame: dict[str, Any] = field(default_factory=dict)  # fields of FrameOptions
     out: Path = Path(".")
+    budgets: tuple[Budget, ...] = ()
 
 
 def run(
@@ -58,6 +60,7 @@ def run(
     what cannot be met; the window is not opened before the scene is loaded."""
     options = FrameOptions(0, 0, count=start.counters, **start.frame)
     check_output(options, start.show)
+    check_budgets(start.budgets, options)
     check_panel(start.panel)
     camera = read_camera(start.camera)
     window = Window(
@@ -107,6 +110,7 @@ def make_viewer(
     if message:
         viewer.say(message)
     viewer.state.shown = start.show
+    viewer.state.budgets = start.budgets
     if start.panel is not None:
         viewer.act(f"panel {start.panel}")
     if camera is not None:

@@ -7,6 +7,7 @@ from treeline.view.node_ref import WHOLE_TLAS, NodeRef
 
 if TYPE_CHECKING:
     from passes.outputs import Output
+    from treeline.budgets import Budget
     from treeline.view.pick import Pick
 
 
@@ -51,6 +52,8 @@ class ViewState:
     ray_index: int = 0  # of the picked pixel's rays
     ray_step: int = 0
     show_help: bool = False
+    budgets: "tuple[Budget, ...]" = ()
+    budget: str | None = None  # whose passes alone the history shows
     seen: Seen = Seen()
     asked: list[str] = field(default_factory=list)  # commands that panels ask for
     unfinished: bool = False  # whether a panel asks to be built in the next frame, too

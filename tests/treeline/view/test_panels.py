@@ -13,10 +13,18 @@ from engine.view import marks
 from passes.option_list import OPTIONS, ViewSettings, find_option
 from passes.outputs import frame_outputs
 from passes.palettes import PALETTES
+from treeline.budgets import median_spent, parse_budgets
 from treeline.view.controls_panel import ControlsPanel, option_notes
 from treeline.view.heat_panel import HeatPanel, grouped
 from treeline.view.pass_history import PassHistory, pass_rows
-from treeline.view.passes_panel import FEW, PassesPanel, frame_spans, timing_text
+from treeline.view.passes_panel import (
+    FEW,
+    PassesPanel,
+    budget_text,
+    frame_spans,
+    series_of,
+    timing_text,
+)
 from treeline.view.ray_rows import PER, build_rows, ray_columns, ray_rows
 from treeline.view.rays_panel import RaysPanel
 from treeline.view.view_state import Seen
@@ -156,6 +164,24 @@ def test_passes_are_drawn_because_they_are_in_the_frame(
     rows = list(csv.reader(io.StringIO(imgui.get_clipboard_text())))
     assert rows[0][0] == "pass" and len(rows) == 1 + len(panel.table)
     assert "CPU wall clock" in timing_text(session)
+
+
+def test_budgets_are_lines_of_the_plot(show: Any, session: Any, until: Until) -> None:
+    until(session, lambda: session.samples > 2)
+    panel = PassesPanel()
+    shown = show(panel)
+    shown.state.budgets = parse_budgets("frame=9999,shadow=0.001")
+    shown.frames(2)
+    shown.click("passes.budget.shadow")
+    assert shown.state.budget == "shadow"
+    shadow = shown.state.budgets[1]
+    alone = series_of(shadow, panel.history.series)
+    assert alone and all("shadow" in name.split("/") for name in alone)
+    assert "OVER" in budget_text(shadow, median_spent(shadow, session.drawing.recent))
+    assert "passes.history" in marks.rectangles
+    shown.click("passes.budget.shadow")
+    assert shown.state.budget is None
+    assert series_of(None, panel.history.series) == panel.history.series
 
 
 def test_the_table_of_few_frames_is_of_those(show: Any, session: Any) -> None:
