@@ -1,7 +1,8 @@
 // Pushes in lane order with one atomic a workgroup: every lane votes, one lane reserves, and those
 // that voted take consecutive slots. Order within a workgroup is the lanes', so that rays of
-// neighbouring pixels stay neighbours. Needs `push_queue`: the header, then the records.
+// neighbouring pixels stay neighbours. Needs `push_queue: PushQueue` and the type PushRecord.
 #import passes.queue
+#import "passes/shaders/push_record.wgsl"
 
 var<workgroup> push_votes: array<atomic<u32>, 2>;
 var<workgroup> push_base: u32;
@@ -26,11 +27,6 @@ fn vote_rank(lane: u32) -> u32 {
     let below = (1u << (lane & 31u)) - 1u;
     let mine = countOneBits(atomicLoad(&push_votes[lane >> 5u]) & below);
     return mine + select(0u, countOneBits(atomicLoad(&push_votes[0])), lane >= 32u);
-}
-
-// Records of a push of `total` at `base` that do not fit into `capacity`.
-fn overflow(base: u32, total: u32, capacity: u32) -> u32 {
-    return base + total - min(base + total, max(base, capacity));
 }
 
 // In uniform control flow, after the votes: takes room for all of them. Lane's own slot is

@@ -1,8 +1,9 @@
 // As queue_push.wgsl, by subgroups: a lane's place among those that voted is a prefix sum over its
 // subgroup, and workgroup memory is touched once a subgroup, not once a lane. Lanes keep their order
 // within a subgroup; which subgroup of a workgroup comes first is up to the GPU. Assumes no subgroup
-// size. Needs the feature `subgroup`, and `push_queue`: the header, then the records.
+// size. Needs the feature `subgroup`, `push_queue: PushQueue` and the type PushRecord.
 #import passes.queue
+#import "passes/shaders/push_record.wgsl"
 
 var<workgroup> push_total: atomic<u32>;
 var<workgroup> push_base: u32;
@@ -21,11 +22,6 @@ fn vote(lane: u32) {
 // How many of the workgroup's voting lanes come before this one.
 fn vote_rank(lane: u32) -> u32 {
     return push_rank;
-}
-
-// Records of a push of `total` at `base` that do not fit into `capacity`.
-fn overflow(base: u32, total: u32, capacity: u32) -> u32 {
-    return base + total - min(base + total, max(base, capacity));
 }
 
 // As queue_push.wgsl has it. The first barrier also brings back together what has diverged, without

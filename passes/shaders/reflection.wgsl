@@ -10,17 +10,14 @@
 #import $push
 #import passes.rays.reflection
 
-struct ReflectionQueue {
-    header: AtomicQueueHeader,
-    records: array<ReflectionRay>,
-}
+alias PushRecord = ReflectionRay;
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var<storage, read> tables: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> geometry: array<u32>;
 @group(0) @binding(3) var visibility: texture_2d<u32>;
 @group(0) @binding(4) var surface: texture_2d<u32>;
-@group(0) @binding(5) var<storage, read_write> push_queue: ReflectionQueue;
+@group(0) @binding(5) var<storage, read_write> push_queue: PushQueue;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -62,10 +59,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             vote(lane);
         }
     }
-    let capacity = arrayLength(&push_queue.records);
-    reserve(lane, capacity);
-    if (wanted) {
-        let slot = push_base + vote_rank(lane);
-        if (slot < capacity) { push_queue.records[slot] = ray; }
-    }
+    push(lane, wanted, ray);
 }

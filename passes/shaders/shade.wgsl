@@ -12,14 +12,11 @@
 #import passes.rays.reflection
 #import passes.rays.shadow
 
+alias PushRecord = ShadowRay;
+
 struct ReflectionQueue {
     header: AtomicQueueHeader,
     records: array<ReflectionRay>,
-}
-
-struct ShadowQueue {
-    header: AtomicQueueHeader,
-    records: array<ShadowRay>,
 }
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -30,7 +27,7 @@ struct ShadowQueue {
 @group(0) @binding(5) var<storage, read> geometry: array<u32>;
 @group(0) @binding(6) var<storage, read> texels: array<u32>;
 @group(0) @binding(7) var<storage, read_write> reflected: array<vec4u>;
-@group(0) @binding(8) var<storage, read_write> push_queue: ShadowQueue;
+@group(0) @binding(8) var<storage, read_write> push_queue: PushQueue;
 @group(0) @binding(9) var hit_records: texture_2d<u32>; // read by a fine hit table alone
 @group(0) @binding(10) var<storage, read> order: array<u32>; // of the hits, where SORTED
 
@@ -124,10 +121,5 @@ fn main(
         }
         reflected[record.pixel] = vec4u(pack_radiance(radiance * weight), pack_radiance(light.radiance * weight));
     }
-    let capacity = arrayLength(&push_queue.records);
-    reserve(lane, capacity);
-    if (wanted) {
-        let slot = push_base + vote_rank(lane);
-        if (slot < capacity) { push_queue.records[slot] = shadow; }
-    }
+    push(lane, wanted, shadow);
 }

@@ -7,10 +7,7 @@
 #import $push
 #import passes.rays.shadow
 
-struct ShadowQueue {
-    header: AtomicQueueHeader,
-    records: array<ShadowRay>,
-}
+alias PushRecord = ShadowRay;
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var<storage, read> tables: array<vec4<u32>>;
@@ -18,7 +15,7 @@ struct ShadowQueue {
 @group(0) @binding(3) var visibility: texture_2d<u32>;
 @group(0) @binding(4) var surface: texture_2d<u32>;
 @group(0) @binding(5) var<storage, read_write> direct: array<vec2u>;
-@group(0) @binding(6) var<storage, read_write> push_queue: ShadowQueue;
+@group(0) @binding(6) var<storage, read_write> push_queue: PushQueue;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -48,10 +45,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         direct[index] = vec2u(pack2x16float(min(radiance.xy, vec2f(6.0e4))), pack2x16float(vec2f(min(radiance.z, 6.0e4), 0.0)));
     }
-    let capacity = arrayLength(&push_queue.records);
-    reserve(lane, capacity);
-    if (wanted) {
-        let slot = push_base + vote_rank(lane);
-        if (slot < capacity) { push_queue.records[slot] = ray; }
-    }
+    push(lane, wanted, ray);
 }

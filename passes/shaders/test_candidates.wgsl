@@ -8,6 +8,8 @@
 #import $record
 #import $push
 
+alias PushRecord = Candidate;
+
 struct RayQueue {
     header: AtomicQueueHeader,
     records: array<RayRecord>,
@@ -24,7 +26,7 @@ struct CandidateQueue {
 @group(0) @binding(3) var<storage, read> alpha: array<u32>;
 @group(0) @binding(4) var<storage, read> texels: array<u32>;
 @group(0) @binding(5) var<storage, read_write> candidates: CandidateQueue;
-@group(0) @binding(6) var<storage, read_write> push_queue: CandidateQueue;
+@group(0) @binding(6) var<storage, read_write> push_queue: PushQueue;
 
 @compute @workgroup_size(64)
 fn main(
@@ -47,8 +49,5 @@ fn main(
                 tested.primitive, tested.instance));
         }
     }
-    let capacity = arrayLength(&push_queue.records);
-    reserve(lane, capacity);
-    let slot = push_base + vote_rank(lane);
-    if (goes_on && slot < capacity) { push_queue.records[slot] = tested; }
+    push(lane, goes_on, tested);
 }

@@ -9,6 +9,8 @@
 #import "passes/shaders/count_tests.wgsl"
 #import $push
 
+alias PushRecord = Candidate;
+
 struct RayQueue {
     header: AtomicQueueHeader,
     records: array<RayRecord>,
@@ -25,7 +27,7 @@ struct CandidateQueue {
 @group(0) @binding(3) var<storage, read> alpha: array<u32>;
 @group(0) @binding(4) var<storage, read> texels: array<u32>;
 @group(0) @binding(5) var<storage, read_write> candidates: CandidateQueue;
-@group(0) @binding(6) var<storage, read_write> push_queue: CandidateQueue;
+@group(0) @binding(6) var<storage, read_write> push_queue: PushQueue;
 @group(0) @binding(7) var<storage, read_write> counters: array<atomic<u32>>;
 @group(0) @binding(8) var<storage, read_write> slot_counts: array<u32>;
 
@@ -51,8 +53,5 @@ fn main(
         }
         count_test(ray_slot(tested.ray), tested.instance, !goes_on);
     }
-    let capacity = arrayLength(&push_queue.records);
-    reserve(lane, capacity);
-    let slot = push_base + vote_rank(lane);
-    if (goes_on && slot < capacity) { push_queue.records[slot] = tested; }
+    push(lane, goes_on, tested);
 }

@@ -7,6 +7,8 @@
 #import $record
 #import $push
 
+alias PushRecord = Candidate;
+
 struct RayQueue {
     header: AtomicQueueHeader,
     records: array<RayRecord>,
@@ -22,7 +24,7 @@ struct CandidateQueue {
 @group(0) @binding(2) var<storage, read_write> queue: RayQueue;
 @group(0) @binding(3) var<storage, read_write> results: array<RayResult>;
 @group(0) @binding(4) var<storage, read_write> rejected: CandidateQueue;
-@group(0) @binding(5) var<storage, read_write> push_queue: CandidateQueue;
+@group(0) @binding(5) var<storage, read_write> push_queue: PushQueue;
 
 @compute @workgroup_size(64)
 fn main(
@@ -57,8 +59,5 @@ fn main(
         }
         if (result.failed != 0u) { atomicOr(&queue.header.failed, result.failed); }
     }
-    let capacity = arrayLength(&push_queue.records);
-    reserve(lane, capacity);
-    let slot = push_base + vote_rank(lane);
-    if (waits && slot < capacity) { push_queue.records[slot] = found; }
+    push(lane, waits, found);
 }

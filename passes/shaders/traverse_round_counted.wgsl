@@ -8,6 +8,8 @@
 #import "passes/shaders/count_rounds.wgsl"
 #import $push
 
+alias PushRecord = Candidate;
+
 struct RayQueue {
     header: AtomicQueueHeader,
     records: array<RayRecord>,
@@ -23,7 +25,7 @@ struct CandidateQueue {
 @group(0) @binding(2) var<storage, read_write> queue: RayQueue;
 @group(0) @binding(3) var<storage, read_write> results: array<RayResult>;
 @group(0) @binding(4) var<storage, read_write> rejected: CandidateQueue;
-@group(0) @binding(5) var<storage, read_write> push_queue: CandidateQueue;
+@group(0) @binding(5) var<storage, read_write> push_queue: PushQueue;
 @group(0) @binding(6) var<storage, read_write> counters: array<atomic<u32>>;
 @group(0) @binding(7) var<storage, read_write> slot_counts: array<u32>;
 
@@ -61,9 +63,6 @@ fn main(
         if (result.failed != 0u) { atomicOr(&queue.header.failed, result.failed); }
         count_round(ray_slot(ray), !RESUMED, !waits && hit.object != MISS, hit.instance, result.failed);
     }
-    let capacity = arrayLength(&push_queue.records);
-    reserve(lane, capacity);
-    let slot = push_base + vote_rank(lane);
-    if (waits && slot < capacity) { push_queue.records[slot] = found; }
+    push(lane, waits, found);
     add_counters(lane);
 }
