@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from engine.gpu.errors import UserError
 
+LOG_LENGTH = 1024  # decisions that are kept: every moving object makes one a frame
 MOTIONS = ("static", "rigid", "deforming")
 
 
@@ -140,18 +141,21 @@ class RebuildTracker:
 
 
 class RebuildPolicy:
-    """The trackers of a scene and the log of what they decided."""
+    """The trackers of a scene and the log of what they decided: the last LOG_LENGTH, and in
+    `decided` how many there were of each object."""
 
     def __init__(self, options: PolicyOptions | None = None) -> None:
         self.options = options or PolicyOptions()
         self.trackers: dict[str, RebuildTracker] = {}
         self.log: list[Decision] = []
+        self.decided: dict[str, int] = {}
 
     def add(self, name: str, motion: str) -> RebuildTracker:
         """A new object; ValueError for a name that is taken."""
         if name in self.trackers:
             raise ValueError(f"object '{name}' is tracked already")
         self.trackers[name] = RebuildTracker(name, motion, self.options)
+        self.decided[name] = 0
         return self.trackers[name]
 
     def decide(self, frame: int, changed: Iterable[str]) -> list[Decision]:
@@ -162,7 +166,11 @@ class RebuildPolicy:
         if unknown:
             raise ValueError(f"unknown objects: {', '.join(sorted(unknown))}")
         decisions = [t.decide(frame, name in moved) for name, t in self.trackers.items()]
-        self.log += [decision for decision in decisions if decision.action != "keep"]
+        for decision in decisions:
+            if decision.action != "keep":
+                self.decided[decision.name] += 1
+                self.log.append(decision)
+        del self.log[:-LOG_LENGTH]
         return decisions
 
 

@@ -20,8 +20,8 @@ class UpdateRecord:
     """One deforming BLAS. `action` of the last frame that was posed, `value` the number that
     decided it and `limit` what that was compared with (NaN: no number decided). `sah` and `visits`
     (node visits each time that a ray entered, from counted frames) of the tree as it is, and as
-    they were first known after its build; NaN where nobody measured. `decisions` of the policy so
-    far, as sentences, those that keep left out."""
+    they were first known after its build; NaN where nobody measured. `decided` is how often the
+    policy decided so far, those that keep left out, `decisions` the last of these as sentences."""
 
     name: str
     motion: str
@@ -35,6 +35,7 @@ class UpdateRecord:
     sah: float
     visits_built: float
     visits: float
+    decided: int
     decisions: tuple[str, ...]
 
 
@@ -72,6 +73,7 @@ def _record(
         sah=exact.get(name, tracker.sah),
         visits_built=tracker.built_visits,
         visits=tracker.visits,
+        decided=moving.policy.decided[name],
         decisions=tuple(str(item) for item in moving.policy.log if item.name == name),
     )
 

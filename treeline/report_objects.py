@@ -51,7 +51,7 @@ def update_rows(measurement: Measurement) -> list[Row]:
         alike = sum(other.action == record.action for other in records)
         add(row, "timed", pass_shared_by=alike if record.action in UPDATE_PASSES else 0)
         numbers = asdict(record)
-        decisions = numbers.pop("decisions")
+        decisions, decided = numbers.pop("decisions"), numbers.pop("decided")
         del numbers["name"]
         for text in ("motion", "action", "reason"):
             row[text] = numbers.pop(text)
@@ -60,7 +60,7 @@ def update_rows(measurement: Measurement) -> list[Row]:
         add(row, "timed", sah_growth=ratio(record.sah, record.sah_built))
         add(row, "counted", visits_growth=ratio(record.visits, record.visits_built))
         row["decisions"] = decisions[-DECISIONS_SHOWN:]
-        row["decisions_left_out"] = max(0, len(decisions) - DECISIONS_SHOWN)
+        row["decisions_left_out"] = decided - len(row["decisions"])
         rows.append(row)
     return rows
 

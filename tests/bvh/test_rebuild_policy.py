@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bvh.rebuild_policy import PolicyOptions, RebuildPolicy, RebuildTracker
+from bvh.rebuild_policy import LOG_LENGTH, PolicyOptions, RebuildPolicy, RebuildTracker
 from engine.gpu.errors import UserError
 
 
@@ -111,6 +111,11 @@ def test_policy_logs_what_it_does() -> None:
         (2, "figure", "rebuild"),
     ]
     assert "SAH over the build's 1.32, limit 1.3" in str(policy.log[-1])
+    assert policy.decided == {"room": 1, "wheel": 1, "figure": 3}
+    for frame in range(3, 3 + LOG_LENGTH):
+        policy.decide(frame, ["figure"])
+    assert len(policy.log) == LOG_LENGTH and policy.log[-1].frame == 2 + LOG_LENGTH
+    assert policy.decided["figure"] == 3 + LOG_LENGTH
     with pytest.raises(ValueError, match="ghost"):
         policy.decide(3, ["ghost"])
     with pytest.raises(ValueError, match="already"):

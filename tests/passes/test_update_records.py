@@ -72,7 +72,10 @@ def test_decisions_tell_the_number_that_decided(device: Any, fox: PreparedScene)
     assert (record.action, record.reason) == ("rebuild", "node visits over the build's")
     assert record.value == pytest.approx(2.0, rel=0.05) and record.limit == 1.2
     assert record.builds == 1 and record.refits_since_build == 0
-    assert len(record.decisions) == 2 and "rebuild, node visits" in record.decisions[-1]
+    assert (
+        record.decided == len(record.decisions) == 2
+        and "rebuild, node visits" in record.decisions[-1]
+    )
     # What was counted after the build is the new tree's.
     assert record.visits == record.visits_built > 1
 

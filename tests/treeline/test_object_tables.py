@@ -32,7 +32,7 @@ Document = tuple[dict[str, Any], Any]
 
 FOX = UpdateRecord(
     "fox", "deforming", "refit", "SAH over the build's", 1.12, 1.3, 1, 7, 20.0, 22.4, 11.0, 13.2,
-    tuple(f"frame {i}: fox (deforming): refit, SAH over the build's 1.1" for i in range(20)),
+    20, tuple(f"frame {i}: fox (deforming): refit, SAH over the build's 1.1" for i in range(20)),
 )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def update_rows(
             record.sah,
             record.visits_built,
             record.visits,
-            len(record.decisions),
+            record.decided,
         )
         for record in records
     ]

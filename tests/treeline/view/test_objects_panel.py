@@ -104,10 +104,23 @@ def test_without_counters_it_says_so(shown: Any, session: Any) -> None:
 def test_updates_are_rows_with_their_number() -> None:
     nan = math.nan
     fox = UpdateRecord(
-        "fox", "deforming", "refit", "SAH over the build's", 1.1, 1.3, 0, 4, 9.0, 9.9, nan, nan, ()
+        "fox",
+        "deforming",
+        "refit",
+        "SAH over the build's",
+        1.1,
+        1.3,
+        0,
+        4,
+        9.0,
+        9.9,
+        nan,
+        nan,
+        12,
+        (),
     )
     man = UpdateRecord(
-        "man", "deforming", "keep", "no vertex moved", nan, nan, 2, 0, *4 * [nan], ()
+        "man", "deforming", "keep", "no vertex moved", nan, nan, 2, 0, *4 * [nan], 0, ()
     )
     names = [column.name for column in UPDATE_COLUMNS]
     rows = [
@@ -115,6 +128,7 @@ def test_updates_are_rows_with_their_number() -> None:
     ]
     assert rows[0]["why"] == "SAH over the build's 1.1, limit 1.3"
     assert (rows[0]["took"], rows[0]["refits"], rows[0]["SAH"]) == ("0.500", 4, 9.9)
+    assert rows[0]["decisions"] == 12
     assert (rows[1]["why"], rows[1]["took"], rows[1]["builds"]) == ("no vertex moved", "0.000", 2)
     both = update_rows((fox, fox), {"update/refit": 0.5})
     assert [row[3] for row in both] == ["not separate"] * 2
