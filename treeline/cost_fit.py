@@ -22,13 +22,14 @@ FEWEST_RUNS = 8
 # Directions of the counts that are this much weaker than the strongest are noise, not evidence.
 MAX_CONDITION = 100.0
 INVOLVED = 0.1  # part of such a direction from which a term takes part in it
+SHADE_TERMS = ("hits", "misses")
 _Z = 1.959964  # 95%, both sides
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
     """Milliseconds a count, `low` and `high` at 95%; None and `refused` says why, where the runs
-    do not identify it."""
+    do not identify it: its count is never there, goes with others, or its interval holds 0."""
 
     name: str
     value: float | None
@@ -41,7 +42,8 @@ class Coefficient:
 class CostFit:
     """`residual_ms` is the root mean square over the runs (degrees of freedom taken off),
     `left_out_ms` the same over runs predicted from the others, `left_out_share` that of the mean
-    time; infinite where a run alone says what a coefficient is."""
+    time; infinite where a run alone says what a coefficient is. `left_out` [runs] are these errors,
+    measured - predicted."""
 
     coefficients: tuple[Coefficient, ...]
     rank: int
@@ -49,6 +51,7 @@ class CostFit:
     residual_ms: float
     left_out_ms: float
     left_out_share: float
+    left_out: tuple[float, ...]
 
 
 def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> CostFit:
@@ -76,10 +79,12 @@ def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> Cost
         _coefficient(names, i, lengths, weak, float(values[i]), float(reach[i]))
         for i in range(len(names))
     )
-    left_out = _left_out_ms(y - fitted, (left**2).sum(axis=1))
+    errors_left_out = _left_out(y - fitted, (left**2).sum(axis=1))
+    left_out = float(np.sqrt(np.mean(errors_left_out**2)))
     mean = float(y.mean())
     share = left_out / mean if mean > 0 else math.inf
-    return CostFit(coefficients, rank, runs, sigma, left_out, share)
+    each = tuple(errors_left_out.tolist())
+    return CostFit(coefficients, rank, runs, sigma, left_out, share, each)
 
 
 def _coefficient(
@@ -96,15 +101,18 @@ def _coefficient(
             if i != index and (np.abs(confounded[:, i]) > INVOLVED).any()
         ]
         return Coefficient(name, None, refused=f"the runs do not tell it from {', '.join(others)}")
-    return Coefficient(name, value, value - reach, value + reach)
+    low, high = value - reach, value + reach
+    if low <= 0 <= high or high < 0:  # nothing costs less than nothing
+        return Coefficient(name, None, low, high, "the runs do not tell it from 0")
+    return Coefficient(name, value, low, high)
 
 
-def _left_out_ms(residuals: F64, leverage: F64) -> float:
-    """Root mean square of each run's error when it is predicted from the others: for least squares
-    its residual by (1 - leverage) (Allen's PRESS)."""
+def _left_out(residuals: F64, leverage: F64) -> F64:
+    """[runs] each run's error when it is predicted from the others: for least squares its residual
+    by (1 - leverage) (Allen's PRESS); infinite where the others do not say what it takes."""
     if (leverage > 1 - 1e-9).any():
-        return math.inf
-    return float(np.sqrt(np.mean((residuals / (1 - leverage)) ** 2)))
+        return np.full(len(residuals), np.inf)
+    return np.asarray(residuals / (1 - leverage), np.float64)
 
 
 def student_quantile(free: int) -> float:
@@ -124,19 +132,20 @@ def student_quantile(free: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TypeFit:
-    """One ray type: its tracing over rays, its shading over hits and misses. They are fitted apart,
-    as rays = hits + misses: over one sum no run could tell the three coefficients from each
-    other."""
+    """One ray type: its tracing over rays and any-hit calls, its shading over hits and misses; None
+    where no pass shades it. They are fitted apart, as rays = hits + misses: over one sum no run
+    could tell the three coefficients from each other."""
 
     trace: CostFit
-    shade: CostFit
+    shade: CostFit | None
 
 
 def fit_ray_type(runs: Sequence[TypeCost]) -> TypeFit:
-    """The chapter's coefficients of one ray type over many runs."""
-    return TypeFit(
-        trace=fit_costs([[r.rays] for r in runs], [r.trace_ms for r in runs], ("rays",)),
-        shade=fit_costs(
-            [[r.hits, r.misses] for r in runs], [r.shade_ms for r in runs], ("hits", "misses")
-        ),
+    """The chapter's coefficients of one ray type over many runs, and what an any-hit call adds."""
+    trace = fit_costs(
+        [[r.rays, r.any_hits] for r in runs], [r.trace_ms for r in runs], ("rays", "any-hit calls")
     )
+    shade_ms = [r.shade_ms for r in runs]
+    if not any(shade_ms):
+        return TypeFit(trace, None)
+    return TypeFit(trace, fit_costs([[r.hits, r.misses] for r in runs], shade_ms, SHADE_TERMS))

@@ -76,6 +76,7 @@ class TypeCost:
     misses: int
     trace_ms: float
     shade_ms: float
+    any_hits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,12 @@ def costs(run: SizeRun) -> dict[str, TypeCost]:
         trace = run.pass_ms(partial(is_tracing_of, ray_type))
         shade = run.pass_ms(partial(is_shading_of, ray_type))
         result[ray_type] = TypeCost(
-            counts.rays, counts.hits, counts.misses, median(trace), median(shade)
+            counts.rays,
+            counts.hits,
+            counts.misses,
+            median(trace),
+            median(shade),
+            counts.any_hits or 0,
         )
     return result
 

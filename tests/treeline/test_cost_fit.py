@@ -91,6 +91,15 @@ def test_a_ray_type_is_fitted_in_two_parts(rng: Rng) -> None:
     assert [c.value for c in found.shade.coefficients] == pytest.approx([5e-6, 1e-6])
 
 
+def test_what_cannot_be_told_from_nothing_is_refused(rng: Rng) -> None:
+    x = counts(rng)
+    y = x @ np.array([2e-6, 5e-6, 0.0]) + 0.2 * rng.standard_normal(12)
+    rays, hits, updates = fit_costs(x, y - 1e-6 * x[:, 2], NAMES).coefficients
+    assert rays.value is not None and hits.value is not None
+    assert updates.value is None and updates.refused == "the runs do not tell it from 0"
+    assert updates.low is not None and updates.low < -1e-6
+
+
 def test_a_run_that_alone_shows_a_term_cannot_be_left_out(rng: Rng) -> None:
     x = counts(rng)
     x[1:, 2] = 0

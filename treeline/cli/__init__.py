@@ -18,6 +18,7 @@ from treeline.cli.compare import compare
 from treeline.cli.contract import contract
 from treeline.cli.doctor import doctor
 from treeline.cli.example import triangle
+from treeline.cli.fit import fit
 from treeline.cli.fuzz import fuzz
 from treeline.cli.inspect import inspect
 from treeline.cli.kdtree import kdtree
@@ -46,6 +47,7 @@ for name, function in {
     "render": render,
     "report": report,
     "compare": compare,
+    "fit": fit,
     "ablate": ablate,
     "tune": tune,
     "sweep": sweep,
