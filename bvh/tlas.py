@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bvh.build import Blas, BuildOptions, build_tree
 from bvh.encode import Image, make_image
-from bvh.header import KIND_TLAS
+from bvh.header import KIND_TLAS, unpack_header
 from bvh.layout import (
     HEADER_BYTES,
     INSTANCE_BLAS_BASE_WORD,
@@ -35,6 +35,7 @@ from bvh.layout import (
     InstanceFlags,
     pack_instance_flags,
 )
+from bvh.transforms.slot_order import heaviest_first
 from bvh.tree import Bounds, empty_bounds
 from engine.gpu.errors import UserError
 
@@ -190,8 +191,9 @@ def build_tlas(
     boxes = world_bounds(object_bounds, forward[ids], backward[ids])
     counts = np.array([blases[b].geometry_count for b in which], np.int64)
     bases = np.asarray(blas_bases, np.int64)[which]
+    sizes = np.array([unpack_header(blas.words).primitive_count for blas in blases], np.int64)
     return make_image(
-        build_tree(boxes, options),
+        heaviest_first(build_tree(boxes, options), sizes[which]),
         boxes,
         pack_instances(used, ids, forward[ids], backward[ids], bases, counts),
         np.full(len(used), NODE_INSTANCE, np.uint8),
