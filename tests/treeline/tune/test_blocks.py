@@ -76,3 +76,5 @@ def test_any_hits_are_equal_by_their_word() -> None:
     slots, lit = np.arange(4, dtype=np.uint32), np.array([0, 1, 1, 0], np.uint32)
     assert count_different(SHADOW, (slots, lit), (slots, lit)) == 0
     assert count_different(SHADOW, (slots, 1 - lit), (slots, lit)) == 4
+    assert count_different(SHADOW, (slots[1:], lit[1:]), (slots, lit)) == 1
+    assert count_different(SHADOW, (slots[::-1], lit[::-1]), (slots[1:], lit[1:])) == 1

@@ -75,6 +75,19 @@ def test_a_small_gain_within_the_noise_is_not_taken(machine: Any, search: Any) -
     assert search(m.measure).run() == Case(BASE)
 
 
+def test_what_only_the_races_found_is_not_taken(machine: Any, search: Any) -> None:
+    """A build that was lucky in every race, and is slower in the block that decides."""
+
+    class Lucky(machine):
+        def measure(self, phase: str, cases: Any, turns: int) -> Any:
+            self.build_costs = {("leaf", 4): 1.1 if phase == "decision" else 0.8}
+            return super().measure(phase, cases, turns)
+
+    s = search(Lucky(kernel_costs={("near", SHORT): 0.8}).measure)
+    assert s.run() == Case.of(BASE, {"near": SHORT})
+    assert [d.taken for d in s.decisions if d.question.startswith("build")] == [False]
+
+
 def test_kernels_are_halved_and_run_longer(machine: Any, search: Any) -> None:
     m = machine(kernel_costs={("near", SHORT): 0.8})
     search(m.measure).run()
