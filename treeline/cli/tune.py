@@ -15,7 +15,7 @@ from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 GPU_SIZE, CPU_SIZE = "1920x1080", "160x90"
 MINUTES = 2.0
 # (turns of the first race, of the decision, pairs of the confirmation, ms of warm-up a block)
-GPU_TURNS, CPU_TURNS = (6, 30, 60, 150.0), (2, 8, 10, 0.0)
+GPU_TURNS, CPU_TURNS = (6, 30, 60, 150.0), (2, 8, 20, 0.0)
 
 
 @with_common

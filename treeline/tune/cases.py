@@ -92,7 +92,7 @@ def build_text(build: BuildOptions, base: BuildOptions) -> str:
 def kernel_text(kernel: RayKernel) -> str:
     parts = {
         "sort": {"on": "sorted", "off": "unsorted"}.get(kernel.sort),
-        "loops": None if kernel.loops == AS_FRAME else f"{kernel.loops} loop(s)",
+        "loops": {"one": "one loop", "two": "two loops"}.get(kernel.loops),
         "stack": None if kernel.stack == AS_FRAME else f"stack of {kernel.stack}",
     }
     return ", ".join(text for text in parts.values() if text) or "as the default"

@@ -53,7 +53,8 @@ def choice_text(search: Search, case: Case, confirmed: Mapping[str, Any] | None)
     total = confirmed["total"]
     gain = f"{total['gain']:.3f} ({total['interval'][0]:.3f} .. {total['interval'][1]:.3f})"
     if total["result"] != "faster":
-        return f"the default is kept: a process of its own found {gain} times its speed"
+        noise = ", within noise" if total["result"] == "equal" else ""
+        return f"the default is kept: a process of its own found {gain} times its speed{noise}"
     what = f"build {build_text(case.build, search.base)}; kernels {kernels_text(case.kernels)}"
     return f"chosen: {what}: {gain} times as fast in a process of its own"
 

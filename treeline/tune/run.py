@@ -68,7 +68,7 @@ class Subject:
         context = self.context()
         for name in ("date", "commit", "version", "scene", "notes", "schema"):
             del context[name]
-        return context | {"sources": sources(), "turns": list(self.turns)}
+        return context | {"sources": sources(), "turns": list(self.turns[:2])}
 
     def measurer(self) -> FrameMeasurer:
         return FrameMeasurer(self.device, self.options, self.pose, self.prepare, self.turns[3])

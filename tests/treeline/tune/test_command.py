@@ -62,7 +62,7 @@ def test_a_profile_is_confirmed_in_a_process_of_its_own(
     words = ("--scene", box, "--confirm", path, "--size", "8x6", "--json", "-", "--quiet")
     out, err = process("tune", *words).communicate(timeout=120)
     found = json.loads(out)
-    assert set(found["rays"]) == {"reflection", "shadow"} and found["total"]["pairs"] == 10, err
+    assert set(found["rays"]) == {"reflection", "shadow"} and found["total"]["pairs"] == 20, err
     assert found["different"] == {"reflection": 0, "shadow": 0}
 
 

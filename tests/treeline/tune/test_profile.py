@@ -72,7 +72,7 @@ def test_a_report_traces_by_the_profile_and_says_so(
         "loops": "two",
         "stack": "16",
     }
-    assert "reflection: sorted, two loop(s), stack of 16" in context["tuned"]["text"]
+    assert "reflection: sorted, two loops, stack of 16" in context["tuned"]["text"]
     assert "tuned" not in plain["context"]
     rows = [{r["name"]: r for r in d["benchmarks"]} for d in (plain, tuned)]
     for ray in KERNELS:
