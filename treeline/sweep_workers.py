@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import queue
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -21,6 +22,7 @@ from treeline.sweep_case import adapter_name, attempt
 
 Answer = dict[str, Any]
 CONNECT_S = 10  # to a scheduler
+SCHEDULER_PORT = 8786  # where an address names none
 
 
 def _serve(pipe: Connection) -> None:
@@ -99,12 +101,16 @@ class Cluster:
     def __init__(self, address: str) -> None:
         try:
             from distributed import Client
+            from distributed.comm.addressing import parse_address, parse_host_port
         except ImportError as error:
             raise UserError(
                 "--scheduler needs Dask, which is not installed: pip install 'treeline[cluster]'"
             ) from error
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
+            # First by hand: a client that never connected complains when it is dropped.
+            host = parse_host_port(parse_address(address)[1], SCHEDULER_PORT)
+            socket.create_connection(host, timeout=CONNECT_S).close()
             self.client = Client(address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise UserError(f"no Dask scheduler answers at {address}") from error

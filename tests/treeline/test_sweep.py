@@ -243,6 +243,13 @@ def test_without_dask_a_scheduler_is_refused(
     assert "pip install 'treeline[cluster]'" in one_line(result, 2)
 
 
+def test_a_scheduler_that_does_not_answer_is_one_line(run: Any, one_line: Any, write: Any) -> None:
+    pytest.importorskip("distributed", reason="the extra 'cluster' (Dask) is not installed")
+    for address in ("tcp://127.0.0.1:9", "tcp://127.0.0.1:nine", "127.0.0.1:9"):
+        result = run("sweep", write('scenes = ["hall"]'), "--scheduler", address)
+        assert f"no Dask scheduler answers at {address}" in one_line(result, 2)
+
+
 def test_two_workers_of_a_cluster(run: Any, write: Any, box: Path, tmp_path: Path) -> None:
     """Measure all cases, those that fail among them."""
     distributed = pytest.importorskip(

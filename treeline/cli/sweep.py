@@ -32,9 +32,9 @@ def sweep(
     """Measure every combination of scenes and options; exit code 1 names a case that failed.
 
     F.toml: scenes (a list: hall, or paths from its folder), adapters (a list of parts of names; by
-    default that of --adapter), size ("WxH", 320x180), frames (5), warmup (1), clip, time, and a
-    table [options] of NAME = value or list of values, every combination of which is a case; several
-    tables [[options]] give the cases of each. Options are those of the viewer's controls: builder,
+    default that of --adapter), size ("WxH", 320x180), frames (5), warmup (1), clip, time, and
+    options: a table of NAME = value or list of values, every combination of which is a case, or a
+    list of such tables, for the cases of each. Options are those of the viewer's controls: builder,
     nodes, leaf, reinsertion, group, gbuffer, any_hit_mode, passes, ray_sort, hit_table, ...
 
     DIR gets a file SCENE-KEY.json a case: a report, or the one line of why there is none. KEY is
