@@ -100,9 +100,7 @@ class FrameMeasurer:
         if stats.dropped:
             stats = frame.run(0)  # the queues have grown to what the first frame needed
         if frame.options.kernels != case.kernels:
-            raise UserError(
-                "a stack overflowed: these rays, or those raced beside them, need more entries"
-            )
+            raise UserError("a stack overflowed (of these rays or of those beside them)")
         if not stats.valid:
             reasons = ", ".join(stats.failures) or "rays were dropped"
             raise UserError(f"the frame is not valid: {reasons}")
