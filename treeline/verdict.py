@@ -9,7 +9,8 @@ What a switch saves is its effect. Two effects need care:
   charged with what rays cost without it: by the interaction of both, if it was measured, else in
   proportion. Switches that take something out of the picture (foliage) change nothing about that.
 
-A cause's effect is the largest of its switches': foliage and any-hit overlap. Effects of different
+A cause's effect is the largest of its switches', and one within noise is none: foliage and any-hit
+overlap. Effects of different
 causes overlap, too, and do not add up to the frame.
 """
 
@@ -91,6 +92,16 @@ class _Effect:
         return None if low is None or high is None else (self.factor * low, self.factor * high)
 
     @property
+    def worth_ms(self) -> float:
+        """What it counts for: nothing where its interval reaches into the noise. A median alone, of
+        runs that scatter and perhaps divided by a small part of the rays, would come before an
+        effect that is certain."""
+        low, high, noise = self.switch.low_ms, self.switch.high_ms, self.switch.noise_ms
+        if low is None or high is None or low > noise or high < -noise:
+            return self.ms
+        return 0.0
+
+    @property
     def stands_out(self) -> bool:
         """Whether it is more than noise, by its interval where there is one."""
         low = self.switch.low_ms
@@ -149,9 +160,9 @@ def _dearest_per_ray(table: AblationTable) -> Switch | None:
 
 
 def _finding(table: AblationTable, cause: str, effects: list[_Effect]) -> Finding:
-    strongest_first = sorted(effects, key=lambda e: -e.ms)
+    strongest_first = sorted(effects, key=lambda e: -e.worth_ms)
     best = strongest_first[0]
-    effect_ms = round(best.ms, DIGITS)
+    effect_ms = round(best.worth_ms, DIGITS)
     share = effect_ms / table.base_ms
     if not best.stands_out or share < SECONDARY_SHARE:
         rank = "minor"

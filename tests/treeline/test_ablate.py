@@ -148,3 +148,22 @@ def test_command_measures_and_reads_what_it_wrote(
     assert "no switch is named 'sun'" in one_line(run("ablate", *quick, "--only", "sun"), 2)
     assert "not with --from" in one_line(run("ablate", "--from", out, "--out", out), 2)
     assert [p.name for p in out.parent.iterdir()] == [out.name]
+
+
+def test_planted_slowdowns_were_named_first() -> None:
+    """By the tables of benchmarks/planted_slowdowns.py, which says what was planted."""
+    record = json.loads((RECORDS / "planted-slowdowns-llvmpipe.json").read_text())
+    assert set(record["cases"]) == {"bvh_quality", "foliage_any_hit", "characters_update"}
+    for planted, case in record["cases"].items():
+        first = verdict(parse_table(case["table"])).findings[0]
+        assert (first.cause, first.rank) == (planted, "primary")
+
+
+def test_a_record_of_an_ablation_is_read() -> None:
+    record = json.loads((RECORDS / "ablate-hall-llvmpipe.json").read_text())
+    found = verdict(parse_table(record))
+    assert {"half_resolution", "any_hit", "builder", "update"} <= set(record["switches"])
+    assert len(found.findings) == 5 and len(record["interactions"]) == 3
+    terms = record["context"]["terms"]
+    assert all(terms[ray]["changes"]["rays"] < 0 for ray in ("reflection", "shadow"))
+    assert terms["any_hit"]["changes"]["any-hit"] == -1.0
