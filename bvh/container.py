@@ -142,11 +142,6 @@ def load(path: str | Path) -> SceneBvh:
         raise UserError(f"{path}: damaged BVH file ({error})") from error
 
 
-def load_context(path: str | Path) -> dict[str, Any]:
-    """The JSON object given to `save`."""
-    return dict(json.loads(str(read_npz(Path(path), FORMAT, VERSION, "BVH file")["context"])))
-
-
 def _assemble(arrays: dict[str, NDArray[Any]]) -> SceneBvh:
     for key, (letter, dimensions) in _SHAPES.items():
         if key not in arrays:

@@ -263,10 +263,6 @@ class HybridFrame:
         self.data.hold_pose(self.inputs)
         return self.scene.bvh()
 
-    def bvh_words(self) -> Any:
-        """uint32 words of `bvh()`."""
-        return self.bvh().words
-
     def result_hash(self) -> str:
         """sha256 of what every ray of the last frame hit, in pixel order: equal for a timed and
         a counted frame of the same scene, size and seed."""

@@ -14,7 +14,7 @@ from bvh.contract.facts import (
     instruction_facts,
     layout_facts,
 )
-from bvh.contract.facts.row import LABELS, SOURCES, Label, Row
+from bvh.contract.facts.row import LABELS, SOURCES, Row
 from bvh.contract.mimg import OPCODE_NAMES, VARIANTS
 from bvh.layout import NODE_NAMES, NODE_TRIANGLE_2
 
@@ -36,11 +36,6 @@ def select(
         and (rules is None or row.rules in ("both", rules))
         and (about is None or row.id.startswith(about))
     ]
-
-
-def label_of(name: str) -> Label:
-    """The label of a constant or field, such as `layout.BOX_WIDTH` or `descriptor:sort`."""
-    return COVERED[name].label
 
 
 def as_text(rows: list[Row]) -> str:

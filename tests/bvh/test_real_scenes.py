@@ -25,6 +25,8 @@ from bvh.surface import surface_at
 from bvh.tlas import BvhInstance
 from bvh.validate import validate
 
+pytestmark = pytest.mark.timeout(600)  # the kitchen's build, on a busy machine
+
 T_TOLERANCE = 1e-4
 AGREEMENT = 0.9999
 POINT_TOLERANCE = 1e-6  # of the origin's largest coordinate: 16 float32 roundings

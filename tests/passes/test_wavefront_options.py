@@ -176,7 +176,7 @@ def test_rays_are_in_the_order_of_their_keys(frames: Frames, ray_sort: str) -> N
     rays = data.read_records(REFLECTION)
     octant = (rays["direction"] < 0) @ np.array([4, 2, 1])
     assert (np.diff(octant) >= 0).all() and len(np.unique(octant)) > 3
-    box = frame.bvh_words()[12:18].view(np.float32).astype(float)
+    box = frame.bvh().words[12:18].view(np.float32).astype(float)
     cells = 1 << AXIS_BITS[ray_sort]
     cell = np.clip((rays["origin"] - box[:3]) / (box[3:] - box[:3]) * cells, 0, cells - 1)
     # Where the whole part of the highest axis that differs cannot be a matter of rounding.

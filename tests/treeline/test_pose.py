@@ -97,7 +97,7 @@ def test_a_capture_holds_the_structure_that_was_traced(
         save(tmp_path / "fox.npz", taken)
         loaded = load(tmp_path / "fox.npz")
         assert loaded.identity["pose"] == {"clip": "Run", "time": 0.4}
-        assert (loaded.buffers["bvh"] == frame.bvh_words()).all()
+        assert (loaded.buffers["bvh"] == frame.bvh().words).all()
         versions = [blas["content_version"] for blas in loaded.identity["guest"]["blas"]]
         assert versions == [int(update == "rebuild")]
         for queue in loaded.queues:

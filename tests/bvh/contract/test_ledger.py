@@ -112,7 +112,7 @@ def test_selection_and_text() -> None:
     text = ledger.as_text(unknown)
     assert text.count("experiment:") == len(unknown)
     assert all(row.rules != "chapter" for row in ledger.select(rules="gpurt"))
-    assert ledger.label_of("descriptor:sort") == "documented"
+    assert ledger.COVERED["descriptor:sort"].label == "documented"
 
 
 def test_the_support_statement_is_made_from_the_tables() -> None:

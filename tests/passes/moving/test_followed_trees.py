@@ -33,7 +33,7 @@ def test_the_validator_accepts_what_the_gpu_wrote(
         show(frame, "Run", time)
         bvh = frame.bvh()
         assert validate(bvh) == []
-        assert (frame.bvh_words() == bvh.words).all()
+        assert (frame.bvh().words == bvh.words).all()
         assert (bvh.words[: len(frame.scene.prepared.bvh.words)] != frame.scene.arrays["bvh"]).any()
 
 
@@ -101,11 +101,11 @@ def test_a_scene_refits_the_prepared_tree_after_others_built(
     refits = make_frame(prepared, on_gpu)
     builds = make_frame(prepared, on_gpu, update="rebuild")
     show(refits, "Run", 0.3)
-    words = refits.bvh_words()
+    words = refits.bvh().words
     show(builds, "Run", 0.6)
-    assert len(builds.bvh_words()) > len(words)
+    assert len(builds.bvh().words) > len(words)
     show(refits, "Run", 0.3)
-    assert (refits.bvh_words() == words).all()
+    assert (refits.bvh().words == words).all()
 
 
 def test_the_policy_refits_until_the_tree_is_bad(

@@ -85,9 +85,9 @@ def test_frames_of_one_scene_at_different_times(
         a.run(1, 2)
         alone.append((a.result_hash(), a.image().tobytes()))
     show(a, "Run", 0.2)
-    words = a.bvh_words()
+    words = a.bvh().words
     show(b, "Run", 0.7)
-    assert (b.bvh_words() != words).any() and (a.bvh_words() == words).all()
+    assert (b.bvh().words != words).any() and (a.bvh().words == words).all()
     a.run(1, 2)
     assert (a.result_hash(), a.image().tobytes()) == alone[0]
     b.run(1, 2)
@@ -124,10 +124,10 @@ def test_a_frame_that_goes_on_holds_its_pose(stage: Scene, make_frame: Make, sho
     prepared = prepare(stage, FAST)
     frame = make_frame(prepared)
     show(frame, "Run", 0.2)
-    moving, before = frame.moving, frame.bvh_words()
+    moving, before = frame.moving, frame.bvh().words
     assert moving is not None
     show(frame, "Walk", 0.5)
-    assert (frame.bvh_words() != before).any()
+    assert (frame.bvh().words != before).any()
     moving.hold("Run", 0.2, loop=True)
     assert (frame.scene.bvh().words == before).all()
     moving.hold(None, 0.0, loop=True)

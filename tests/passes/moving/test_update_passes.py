@@ -43,12 +43,12 @@ def test_instances_are_hidden_and_shown_in_a_pose(
 ) -> None:
     frame = make_frame(scene_of("CesiumMilkTruck"))
     show(frame, "clip 0", 0.5)
-    words = frame.bvh_words()
+    words = frame.bvh().words
     for _ in range(2):
         frame.scene.set_hidden({0})
-        assert validate(frame.bvh()) == [] and (frame.bvh_words() != words).sum() == 1
+        assert validate(frame.bvh()) == [] and (frame.bvh().words != words).sum() == 1
         frame.scene.set_hidden(())
-        assert (frame.bvh_words() == words).all()
+        assert (frame.bvh().words == words).all()
 
 
 def test_static_scenes_have_no_update(kit: Any, make_frame: Make, show: Show) -> None:
@@ -72,7 +72,7 @@ def test_twins_draw_the_pose(stage: Scene, make_frame: Make, show: Show) -> None
     show(frame, "Run", 0.5)
     twins = frame.run_cpu("gbuffer")
     drawn = read_resources(frame.data, frame.inputs)
-    assert (twins["bvh"] == drawn["bvh"]).all() and (drawn["bvh"] == frame.bvh_words()).all()
+    assert (twins["bvh"] == drawn["bvh"]).all() and (drawn["bvh"] == frame.bvh().words).all()
     assert (twins["ids"] == drawn["ids"]).all(axis=-1).mean() > 0.999
 
 
