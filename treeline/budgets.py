@@ -95,7 +95,8 @@ def median_spent(budget: Budget, frames: Sequence[FrameStats]) -> float | None:
     if not frames:
         return None
     if budget.unit == "rays":
-        return float(frames[-1].rays[budget.name].rays)
+        sent = frames[-1].rays.get(budget.name)  # a viewer's option may have left the type out
+        return 0.0 if sent is None else float(sent.rays)
     if budget.name == FRAME:
         used = median([stats.frame_total_ms for stats in frames])
     else:

@@ -95,6 +95,9 @@ def test_an_adapter_without_a_timer_is_neither_over_nor_under(make_stats: Any) -
     assert median_spent(Budget("shadow", 1.0), [stats]) is None
     assert median_spent(Budget("shadow", 1.0), []) is None
     assert median_spent(Budget("shadow", 1.0, "rays"), [stats]) == 1000
+    assert (
+        median_spent(Budget("occlusion", 1.0, "rays"), [stats]) == 0
+    )  # switched off in the viewer
 
 
 def test_every_writer_says_over_or_under(document: Any, fake_frame: Any, silent: Any) -> None:
