@@ -145,7 +145,7 @@ def case(request, shared_scenes, built):
         first = np.searchsorted(made.geometry, np.arange(made.geometry.max() + 1))
     else:
         triangles, _ = load_soup(shared_scenes / name)
-        bvh, first = built.scene(triangles), np.zeros(1, np.int64)
+        bvh, first = built.scene(triangles, reinsertion=4), np.zeros(1, np.int64)
     embree = scene_module.EmbreeScene()
     # The mesh is kept alive beside the scene that refers to it.
     return name, bvh, triangles, first, embree, TriangleMesh(embree, triangles)

@@ -31,7 +31,7 @@ CONTRACT = Variant("contract", traversal="contract", has_alpha=False)
 
 @pytest.fixture(scope="module")
 def hall() -> PreparedScene:
-    return prepare(load(), BuildOptions())
+    return prepare(load(), BuildOptions(reinsertion=0))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_fast_and_contract_agree_in_the_hall(
 def test_fast_and_contract_agree_on_real_scenes(
     device: Any, shared_scenes: Path, kernels: Kernels, name: str
 ) -> None:
-    prepared = prepare(load(shared_scenes / name), BuildOptions())
+    prepared = prepare(load(shared_scenes / name), BuildOptions(reinsertion=0))
     check_rows(compare_scene(device, name, prepared, (64, 36), kernels=kernels))
 
 
