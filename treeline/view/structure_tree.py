@@ -130,18 +130,20 @@ class StructureTree:
     # -- one node --------------------------------------------------------------------------------
 
     def kind(self, ref: NodeRef) -> str:
-        """One of the kinds above, from the pointer alone."""
+        """One of the kinds above, from the pointer and what its container's leaves are."""
         kind = ref.pointer & 7
         if kind == NODE_BOX_FP32:
             return BOX_32
         if kind == NODE_BOX_FP16:
             return BOX_16
-        if kind <= NODE_TRIANGLE_3 and ref.container != WHOLE_TLAS:
+        if ref.container == WHOLE_TLAS:
+            if kind == NODE_INSTANCE:
+                return INSTANCE
+        elif self.header(ref.container).sphere_count:
+            if kind == NODE_PROCEDURAL:
+                return SPHERE
+        elif kind <= NODE_TRIANGLE_3:
             return BLOCK if ref.triangle < 0 else TRIANGLE
-        if kind == NODE_INSTANCE and ref.container == WHOLE_TLAS:
-            return INSTANCE
-        if kind == NODE_PROCEDURAL and ref.container != WHOLE_TLAS:
-            return SPHERE
         raise UserError(f"node pointer 0x{ref.pointer:08x}: no node of type {kind} is here")
 
     def base(self, container: int) -> int:

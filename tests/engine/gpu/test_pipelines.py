@@ -109,6 +109,7 @@ def test_traversal_kernels_count_as_stacks(fresh: Any) -> None:
     for path in ("traverse", "traverse_contract"):
         parts = {
             "stack": "bvh/shaders/stack_32.wgsl",
+            "ray_types": "bvh/shaders/one_ray_type.wgsl",
             "accept": "bvh/shaders/accept_all.wgsl",
             "count": "bvh/shaders/count_nothing.wgsl",
             "arithmetic": "bvh/contract/shaders/arithmetic_exact.wgsl",
