@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -277,4 +278,4 @@ def _same_commit() -> None:
     """In a worker: as `clean` in this process."""
     from treeline import sweep_case
 
-    sweep_case.commit = lambda: "c0ffee"  # type: ignore[assignment]
+    mock.patch.object(sweep_case, "commit", return_value="c0ffee").start()
