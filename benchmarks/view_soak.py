@@ -336,6 +336,7 @@ def main(
         "at_reference": checkpoints,
         **measured,
         "live_pipelines_limit": LIVE_PIPELINES,
+        "kept_pipelines": device.pipelines.limit,
         "reference_ms_before": percentiles(before),
         "reference_ms_after": percentiles(after),
         "reference_ratio": slower,

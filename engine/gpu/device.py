@@ -133,7 +133,7 @@ class Device:
         self.limits: dict[str, int] = dict(self.wgpu.limits)
         self.timestamp_period_ns = self._timestamp_period()
         self.composer = Composer()
-        self.pipelines = PipelineCache(self.wgpu, self.composer)
+        self.pipelines = PipelineCache(self.wgpu, self.composer, self.info.is_cpu)
         self.upload_bytes = 0
         self.readback_bytes = 0
         self.forced_waits = 0

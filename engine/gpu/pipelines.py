@@ -21,6 +21,9 @@ from engine.gpu.shader import ComposedShader, Composer, ShaderError
 
 LIVE_STACKS = 32  # a frame has two or three traversal kernels; 55 were seen to slow a GPU down
 LIVE_PIPELINES = 192  # a frame has 12, a builder on the GPU 40 to 60
+# A CPU driver compiles into the process's memory, a traversal kernel into 6 to 17 MiB: timed and
+# counted frames and what they were switched from.
+LIVE_ON_CPU = 96
 _STACK = re.compile(r"\bvar(?:<private>)?\s+\w*stack\w*\s*:\s*array<")
 
 
@@ -41,14 +44,20 @@ class _Entry:
 
 
 class PipelineCache:
-    """`made` counts the pipelines that were compiled. `device` is wgpu's; what compiling takes is
-    added to the composer's `compile_ms`."""
+    """`made` counts the pipelines that were compiled. `device` is wgpu's, `on_cpu` whether a CPU
+    driver's; what compiling takes is added to the composer's `compile_ms`."""
 
-    def __init__(self, device: Any, composer: Composer) -> None:
+    def __init__(self, device: Any, composer: Composer, on_cpu: bool = False) -> None:
         self.device = device
+        self.on_cpu = on_cpu
         self.composer = composer
         self.made = 0
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()  # oldest use first
+
+    @property
+    def limit(self) -> int:
+        """How many are kept; those in use may be more."""
+        return min(LIVE_PIPELINES, LIVE_ON_CPU) if self.on_cpu else LIVE_PIPELINES
 
     @property
     def live(self) -> int:
@@ -127,11 +136,12 @@ class PipelineCache:
     def _drop(self) -> None:
         """Drops what nobody uses, longest unused first, until both numbers are kept."""
         live, stacks = self.live, self.live_stacks
-        most_stacks = LIVE_STACKS if works_around("live-stacks") else LIVE_PIPELINES
+        most = self.limit
+        most_stacks = LIVE_STACKS if works_around("live-stacks") else most
         for key, entry in list(self._entries.items()):
-            if live <= LIVE_PIPELINES and stacks <= most_stacks:
+            if live <= most and stacks <= most_stacks:
                 return
-            over = live > LIVE_PIPELINES or (entry.holds_stack and stacks > most_stacks)
+            over = live > most or (entry.holds_stack and stacks > most_stacks)
             if over and entry.use() is None:
                 del self._entries[key]
                 live -= 1

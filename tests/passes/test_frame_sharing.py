@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.gpu.pipelines import LIVE_PIPELINES, LIVE_STACKS
+from engine.gpu.pipelines import LIVE_STACKS
 from engine.scene.camera import look_at
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import frame_inputs
@@ -71,7 +71,7 @@ def test_switching_options_keeps_the_number_of_live_pipelines(
         )
         HybridFrame(device, room, options, scene)
     assert device.pipelines.live_stacks <= max(LIVE_STACKS, held + 3)
-    assert device.pipelines.live <= LIVE_PIPELINES
+    assert device.pipelines.live <= device.pipelines.limit
 
 
 def test_another_camera_comes_with_the_inputs(device: Any, room: Any, scene: GpuScene) -> None:

@@ -80,6 +80,19 @@ def test_what_was_used_longest_ago_is_dropped(fresh: Any, stage: Make, monkeypat
     assert (fresh.pipelines.live, fresh.pipelines.made) == (3, 5)
 
 
+@pytest.mark.parametrize("on_cpu", [False, True])
+def test_a_cpu_driver_keeps_fewer(fresh: Any, stage: Make, monkeypatch: Any, on_cpu: bool) -> None:
+    monkeypatch.setattr(module, "LIVE_ON_CPU", 2)
+    monkeypatch.setattr(fresh.pipelines, "on_cpu", on_cpu)
+    for step in (1, 2, 3, 4):
+        stage(step)
+    assert fresh.pipelines.live == (2 if on_cpu else 4)
+
+
+def test_the_device_says_whose_driver_it_is(device: Any) -> None:
+    assert device.pipelines.on_cpu == device.info.is_cpu
+
+
 def test_what_is_in_use_is_never_dropped_but_counted(
     fresh: Any, stage: Make, monkeypatch: Any
 ) -> None:
