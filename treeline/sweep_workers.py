@@ -23,6 +23,9 @@ from treeline.sweep_case import adapter_name, attempt
 Answer = dict[str, Any]
 CONNECT_S = 10  # to a scheduler
 SCHEDULER_PORT = 8786  # where an address names none
+# One process starts at a time: a forked one would keep the ends of pipes that are being handed to
+# another, whose end would then not be noticed.
+_STARTING = threading.Lock()
 
 
 def _serve(pipe: Connection) -> None:
@@ -53,10 +56,11 @@ class _Adapter:
                 return None
             if self._pipe is None:
                 context = multiprocessing.get_context("spawn")
-                self._pipe, theirs = context.Pipe()
-                self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-                self._process.start()
-                theirs.close()
+                with _STARTING:
+                    self._pipe, theirs = context.Pipe()
+                    self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+                    self._process.start()
+                    theirs.close()
             return self._pipe
 
     def _run(self) -> None:
