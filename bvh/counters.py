@@ -43,27 +43,6 @@ from numpy.typing import NDArray
 
 U32 = NDArray[np.uint32]
 
-COUNTERS = (
-    "rays",
-    "hits",
-    "nodes",
-    "box_tests",
-    "box_hits",
-    "triangle_tests",
-    "triangle_hits",
-    "instance_hits",
-    "any_hits",
-    "rejected",
-    "alpha_samples",
-    "stack_max",
-    "overflows",
-    "nodes_hit",
-    "nodes_fp16",
-    "leaf_blocks",
-    "subgroup_steps",
-    "subgroup_nodes",
-    "subgroup_lanes",
-)
 # What happens inside one object's BLAS; sums over the rows are the totals of these names. Row 0 is
 # the TLAS, row 1 + i object i.
 OBJECT_COUNTERS = (
@@ -77,6 +56,18 @@ OBJECT_COUNTERS = (
     "any_hits",
     "rejected",
     "alpha_samples",
+)
+COUNTERS = (
+    "rays",
+    *OBJECT_COUNTERS,
+    "stack_max",
+    "overflows",
+    "nodes_hit",
+    "nodes_fp16",
+    "leaf_blocks",
+    "subgroup_steps",
+    "subgroup_nodes",
+    "subgroup_lanes",
 )
 
 

@@ -31,5 +31,8 @@ def read_npz(path: Path, form: str, version: int, what: str) -> dict[str, NDArra
         raise UserError(f"{path}: cannot read ({error.strerror or error})") from error
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: not a Treeline {what}, or damaged") from error
-    except (SyntaxError, TypeError, NotImplementedError, MemoryError) as error:
+    except MemoryError as error:
+        raise UserError(f"{path}: {what} is larger than memory, or damaged") from error
+    except (SyntaxError, TypeError, NotImplementedError) as error:
+        # From a damaged array header, or a way to compress that zipfile does not know.
         raise UserError(f"{path}: damaged {what}") from error

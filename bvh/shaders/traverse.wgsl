@@ -10,60 +10,24 @@
 // set bits of `failed`: the frame is then invalid, never silently wrong.
 
 #import "bvh/shaders/traversal.wgsl"
+#import "bvh/shaders/child_boxes.wgsl"
 #import "bvh/shaders/ray_box.wgsl"
 #import "bvh/shaders/ray_triangle.wgsl"
+#import "bvh/shaders/candidate.wgsl"
 #import "bvh/shaders/fan_table.wgsl"
 #import "bvh/shaders/sphere.wgsl"
 #import $stack
 #import $accept
 #import $count
 
-const NO_KEY: u32 = 0xffffffffu;
-
-override DEFER: bool = false; // candidates wait for their test in a queue
-override RESUMED: bool = false; // rays go on behind a candidate that was rejected
-
-// Where a ray goes on: behind this triangle, in the order of visits. Nothing before it is asked again.
-struct Resume {
-    t: f32,
-    place: u32, // block << 2 | triangle
-    instance: u32,
-    passed: bool,
-}
-
-var<private> resume: Resume;
-// What the ray hits is a candidate whose test is outstanding, and where it is.
-struct Tentative {
-    waits: bool,
-    place: u32,
-}
-var<private> tentative: Tentative;
-
-struct Weights {
-    u: f32,
-    v: f32,
-}
-
 fn load_f(at: u32) -> vec4f {
     return bitcast<vec4f>(bvh[at]);
-}
-
-// Entry distances are not negative, so their bits order like numbers. The two lowest bits carry
-// the slot: the nearest child is one `min` away and needs no pointer swaps.
-fn child_key(entry: f32, hit: bool, child: u32, slot: u32) -> u32 {
-    let distance = select(0u, bitcast<u32>(entry) & 0xfffffffcu, SORT);
-    return select(NO_KEY, distance | slot, hit && child != INVALID_POINTER);
 }
 
 // Whether `count` vec4s from `at` leave the buffer. No sum here can wrap: a node pointer counts
 // 29 bits of 64-byte units, and a container's base is checked on its own before it is added.
 fn is_outside(at: u32, count: u32) -> bool {
     return CHECK_POINTERS && (at >= arrayLength(&bvh) || arrayLength(&bvh) - at < count);
-}
-
-fn is_box(node: u32) -> bool {
-    if (HAS_FP16) { return (node & 6u) == NODE_BOX_FP16; } // types 4 and 5
-    return (node & 7u) == NODE_BOX_FP32;
 }
 
 // Whether pointers of this type lead to triangle blocks.
@@ -83,103 +47,6 @@ fn enter_instance(ray: Ray, unit: u32) -> Ray {
     let d = ray.direction;
     return Ray(vec3f(dot(x, o), dot(y, o), dot(z, o)), ray.t_min,
                vec3f(dot(x.xyz, d), dot(y.xyz, d), dot(z.xyz, d)), ray.t_max);
-}
-
-// Bounds of the four children of a box node, one coordinate of all four in each vector.
-struct ChildBounds {
-    min_x: vec4f,
-    min_y: vec4f,
-    min_z: vec4f,
-    max_x: vec4f,
-    max_y: vec4f,
-    max_z: vec4f,
-}
-
-// Three words a child: xy of min, then z of min and x of max, then yz of max.
-fn load_fp16_bounds(at: u32) -> ChildBounds {
-    let a = bvh[at + 1u];
-    let b = bvh[at + 2u];
-    let c = bvh[at + 3u];
-    let xy0 = unpack2x16float(a.x);
-    let xy1 = unpack2x16float(a.w);
-    let xy2 = unpack2x16float(b.z);
-    let xy3 = unpack2x16float(c.y);
-    let zx0 = unpack2x16float(a.y);
-    let zx1 = unpack2x16float(b.x);
-    let zx2 = unpack2x16float(b.w);
-    let zx3 = unpack2x16float(c.z);
-    let yz0 = unpack2x16float(a.z);
-    let yz1 = unpack2x16float(b.y);
-    let yz2 = unpack2x16float(c.x);
-    let yz3 = unpack2x16float(c.w);
-    return ChildBounds(
-        vec4f(xy0.x, xy1.x, xy2.x, xy3.x), vec4f(xy0.y, xy1.y, xy2.y, xy3.y),
-        vec4f(zx0.x, zx1.x, zx2.x, zx3.x), vec4f(zx0.y, zx1.y, zx2.y, zx3.y),
-        vec4f(yz0.x, yz1.x, yz2.x, yz3.x), vec4f(yz0.y, yz1.y, yz2.y, yz3.y));
-}
-
-// Six words a child: child 0 is a and b.xy, child 1 b.zw and c, child 2 d and e.xy, child 3 the
-// rest.
-fn load_fp32_bounds(at: u32) -> ChildBounds {
-    let a = load_f(at + 1u);
-    let b = load_f(at + 2u);
-    let c = load_f(at + 3u);
-    let d = load_f(at + 4u);
-    let e = load_f(at + 5u);
-    let f = load_f(at + 6u);
-    return ChildBounds(
-        vec4f(a.x, b.z, d.x, e.z), vec4f(a.y, b.w, d.y, e.w), vec4f(a.z, c.x, d.z, f.x),
-        vec4f(a.w, c.y, d.w, f.y), vec4f(b.x, c.z, e.x, f.z), vec4f(b.y, c.w, e.y, f.w));
-}
-
-// Slot weights -> weights of the original triangle's vertices 1 and 2, by the block's flag byte.
-fn original_weights(flags: u32, triangle: u32, w1: f32, w2: f32) -> Weights {
-    let sources = flags >> (8u * triangle);
-    var i = sources & 3u;
-    var j = (sources >> 2u) & 3u;
-    if (HAS_FANS && triangle >= 2u) { // slots apex, rim, rim; tested as rim, rim, apex
-        i = (i + 2u) % 3u;
-        j = (j + 2u) % 3u;
-    }
-    let w0 = 1.0 - w1 - w2;
-    return Weights(select(select(w0, w1, i == 1u), w2, i == 2u),
-                   select(select(w0, w1, j == 1u), w2, j == 2u));
-}
-
-// Whether a tested triangle of a block becomes the hit; `kind` is the type of the pointer to it,
-// `base` the unit where its container starts.
-fn consider(
-    hit: TriangleHit, block: u32, kind: u32, triangle: u32, instance_unit: u32, base: u32,
-) -> bool {
-    count_triangle(hit.hit);
-    if (!hit.hit) { return false; }
-    if (!HAS_ALPHA && (RAY_FLAGS & RAY_CULLS) == 0u) { return true; }
-    let flags = bvh[instance_unit << 2u].w;
-    let tail = bvh[(block << 2u) + 3u];
-    var geometry = tail.x;
-    if (HAS_FANS && kind >= NODE_TRIANGLE_2) { geometry = fan_geometry(tail.w); }
-    let verdict = judge(hit.front, geometry, flags);
-    if (verdict != ASK) {
-        if (DEFER && verdict == COUNTS) { tentative.waits = false; }
-        return verdict == COUNTS;
-    }
-    // An any-hit ray waits for one candidate; the next of its block comes when that is rejected.
-    if (DEFER && ANY_HIT && tentative.waits) { return false; }
-    if (RESUMED && !resume.passed && (ANY_HIT || hit.t == resume.t)) {
-        resume.passed = resume.place == ((block << 2u) | triangle)
-            && resume.instance == bvh[(instance_unit << 2u) + 4u].x;
-        return false;
-    }
-    if (DEFER) {
-        tentative.waits = true;
-        return true;
-    }
-    count_any_hit();
-    if ((RAY_FLAGS & RAY_REJECT) != 0u) { return false; }
-    let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);
-    let ids = block_ids(tail, block, triangle, base);
-    let object = (flags & INSTANCE_INDEX_MASK) + (ids.geometry & GEOMETRY_INDEX_MASK);
-    return accept_candidate(object, ids.primitive, weights.u, weights.v);
 }
 
 fn trace(given: Ray, zero: u32) -> TraceResult {
