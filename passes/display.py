@@ -5,6 +5,9 @@ Before it two stages find the range of a depth or a count on the GPU, so that an
 needs no read-back; what a legend says about it arrives later through a ring, without a wait.
 """
 
+from collections.abc import Mapping
+from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,8 +27,9 @@ from passes.display_value import PROBE_BYTES, Probe, Value, describe_value
 from passes.hybrid import HybridFrame
 from passes.outputs import COUNT_SHADER, SURFACE_SHADER, Output
 from passes.palettes import DIVERGING, palette_colours, palette_words
-from passes.rays import RAY_TYPES, RayType
+from passes.rays import RayType
 from passes.senders import block_side
+from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
 PIXELS_PER_GROUP = 4096  # of the range stages
@@ -55,7 +59,7 @@ class DisplayPass:
         self._probe = Probe(device)
         self._ring = ReadbackRing(device, RANGE_RESULT_BYTES + PROBE_BYTES, RING_SLOTS)
         self._frame: HybridFrame | None = None
-        self._stages: dict[tuple[str, bool, int], Stage] = {}
+        self._stages: dict[tuple[Any, ...], Stage] = {}
         self._ranges: dict[tuple[str, bool], tuple[float, float, float]] = {}
         self._value: Value | None = None
 
@@ -81,7 +85,7 @@ class DisplayPass:
         found = self._find(frame, output)
         self._check_baseline(frame, found, baseline)
         self._receive()
-        self._write_uniforms(found, value_range, baseline)
+        self._write_uniforms(frame, found, value_range, baseline)
         self._write_palette(palette if baseline is None else DIVERGING)
         resources = self._resources(frame, found, baseline)
         encoder.clear_buffer(self._range)
@@ -89,8 +93,8 @@ class DisplayPass:
         self._encode_range(scope, found, resources)
         tiles = (-(-self.width // 8), -(-self.height // 8))
         is_light = found.kind == "colour" and found.ray_type is not None
-        block = block_side(frame.options, _ray(found)) if is_light else 1
-        self._stage(found.shader, block=block).dispatch(scope, resources, tiles)
+        constants = _light_constants(frame, found) if is_light else {}
+        self._stage(found.shader, constants).dispatch(scope, resources, tiles)
         scope.end()
         copies = [(self._range, 0, RANGE_RESULT_BYTES)]
         if cursor is not None:
@@ -146,7 +150,7 @@ class DisplayPass:
         found = self._find(frame, output)
         if found.kind != "count":
             raise ValueError(f"{output} is no count: only counts have differences")
-        ray = _ray(found)
+        ray = _ray(frame, found)
         size = plane_bytes(frame.data.pixels * ray.slots_per_pixel)
         kept = self.device.buffer(f"kept {output}", size)
         encoder = self.device.wgpu.create_command_encoder(label="keep")
@@ -208,17 +212,21 @@ class DisplayPass:
             return
         if output.kind != "count":
             raise ValueError(f"{output.name} is no count: only counts have differences")
-        slots = frame.data.pixels * _ray(output).slots_per_pixel
+        slots = frame.data.pixels * _ray(frame, output).slots_per_pixel
         if not 0 <= baseline.size - plane_bytes(slots) < 16:
             raise ValueError(f"the baseline of {output.name} was kept at another size")
 
     def _write_uniforms(
-        self, output: Output, value_range: tuple[float, float] | None, baseline: Any
+        self,
+        frame: HybridFrame,
+        output: Output,
+        value_range: tuple[float, float] | None,
+        baseline: Any,
     ) -> None:
         record = np.zeros(1, DISPLAY_UNIFORMS.dtype)
         if output.count is not None:
             record["field"] = SLOT_COUNTS.index(output.count)
-            record["slots_per_pixel"] = _ray(output).slots_per_pixel
+            record["slots_per_pixel"] = _ray(frame, output).slots_per_pixel
         elif output.name in SURFACE_FIELDS:
             record["field"] = SURFACE_FIELDS.index(output.name)
         record["difference"] = baseline is not None
@@ -246,7 +254,7 @@ class DisplayPass:
             "shown": self.view,
         }
         if output.kind == "count":
-            counts = frame.data.resources[_ray(output).slot_counts]
+            counts = frame.data.resources[_ray(frame, output).slot_counts]
             resources |= {
                 "slot_counts": counts,
                 "baseline": counts if baseline is None else baseline,
@@ -260,15 +268,13 @@ class DisplayPass:
         gather = self._stage(f"passes/shaders/display_range_{kind}.wgsl")
         gather.dispatch(scope, resources, -(-self.width * self.height // PIXELS_PER_GROUP))
         resolve = "passes/shaders/display_range_resolve.wgsl"
-        self._stage(resolve, depth=output.name == "depth").dispatch(scope, resources, 1)
+        constants = {"DEPTH": 1.0} if output.name == "depth" else {}
+        self._stage(resolve, constants).dispatch(scope, resources, 1)
 
-    def _stage(self, path: str, *, depth: bool = False, block: int = 1) -> Stage:
-        key = (path, depth, block)
+    def _stage(self, path: str, constants: Mapping[str, float] = MappingProxyType({})) -> Stage:
+        key = (path, *sorted(constants.items()))
         if key not in self._stages:
             name = path.rpartition("/")[2].removesuffix(".wgsl")
-            constants = {"DEPTH": 1.0} if depth else {}
-            if block > 1:
-                constants["REFLECTION_BLOCK"] = block
             self._stages[key] = Stage(self.device, name, path, constants=constants)
         return self._stages[key]
 
@@ -290,8 +296,15 @@ def has_range(output: Output) -> bool:
     return output.kind == "count" or output.name == "depth"
 
 
-def _ray(output: Output) -> RayType:
-    return next(ray for ray in RAY_TYPES if ray.name == output.ray_type)
+def _ray(frame: HybridFrame, output: Output) -> RayType:
+    return next(ray for ray in frame.data.rays if ray.name == output.ray_type)
+
+
+def _light_constants(frame: HybridFrame, output: Output) -> dict[str, float]:
+    """What the shader of a ray type's light is made with."""
+    side = block_side(frame.options, _ray(frame, output))
+    constants = {"REFLECTION_BLOCK": float(side)} if side > 1 else {}
+    return constants | shadow_slots(frame.options).constants(PurePath(output.shader).stem)
 
 
 __all__ = [

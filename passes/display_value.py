@@ -15,12 +15,13 @@ from engine.scene.upload import decode_normals
 from passes.hybrid import HybridFrame
 from passes.motion_records import MOTION_BYTES
 from passes.outputs import Output
-from passes.rays import RAY_TYPES
+from passes.rays import RayType
+from passes.shadow_slots import MOST_SLOTS
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
 # Words of the probe: texels first, then slots of the planes.
 _VISIBILITY, _SURFACE, _DEPTH, _SHOWN, _NODES = 0, 4, 8, 9, 10
-_SLOTS = max(ray.slots_per_pixel for ray in RAY_TYPES)
+_SLOTS = MOST_SLOTS
 _COUNT, _BASELINE = _NODES + _SLOTS, _NODES + 2 * _SLOTS
 _MOTION = _NODES + 3 * _SLOTS
 PROBE_BYTES = 4 * (_MOTION + 2)
@@ -72,7 +73,7 @@ class Probe:
             encoder.copy_buffer_to_buffer(motion, at, self.buffer, 4 * _MOTION, MOTION_BYTES)
         if output.count is None:
             return
-        ray = next(r for r in RAY_TYPES if r.name == output.ray_type)
+        ray = _ray(frame, output)
         spots = 4 * ray.slots_per_pixel
         at = (y * data.width + x) * spots
         plane = plane_bytes(data.pixels * ray.slots_per_pixel)
@@ -91,7 +92,7 @@ def describe_value(
 ) -> str:
     """The probe's `words` of an output, with unit: "37 nodes", "2.41 m", an object's name."""
     if output.count is not None:
-        return _describe_count(output, words, difference)
+        return _describe_count(_ray(frame, output), output, words, difference)
     if output.kind == "colour":
         red, green, blue = words[_SHOWN : _SHOWN + 1].view(np.uint8)[:3].tolist()
         return f"rgb {red} {green} {blue}"
@@ -117,8 +118,13 @@ def describe_value(
     return f"triangle {int(words[_VISIBILITY + 1]):,}"
 
 
-def _describe_count(output: Output, words: NDArray[np.uint32], difference: bool) -> str:
-    ray = next(r for r in RAY_TYPES if r.name == output.ray_type)
+def _ray(frame: HybridFrame, output: Output) -> RayType:
+    return next(ray for ray in frame.data.rays if ray.name == output.ray_type)
+
+
+def _describe_count(
+    ray: RayType, output: Output, words: NDArray[np.uint32], difference: bool
+) -> str:
     combine = max if output.count == "stack_max" else sum
     nodes, count, was = (
         combine(words[begin : begin + ray.slots_per_pixel].tolist())

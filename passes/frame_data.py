@@ -25,6 +25,7 @@ from passes.motion_records import MOTION_BYTES
 from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType, frame_rays
+from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
 from passes.sorting import cleared_bytes, sort_buffers
 
@@ -35,7 +36,7 @@ TEXTURES = {
     "depth": "r32float",
     "raster_depth": "depth32float",
 }
-PIXEL_BYTES = {"direct": 8, "reflected": 16, "accumulated": 16, "picture": 4}
+PIXEL_BYTES = {"accumulated": 16, "picture": 4}
 
 
 class FrameData:
@@ -66,7 +67,7 @@ class FrameData:
         self.resources["frame"] = device.buffer("frame", FRAME_UNIFORMS.size, "UNIFORM|COPY_DST")
         for name, texel_format in TEXTURES.items():
             self._add_texture(name, texel_format)
-        for name, size in PIXEL_BYTES.items():
+        for name, size in self._pixel_bytes().items():
             self.resources[name] = device.buffer(name, size * self.pixels)
         self.resources["primary_failed"] = device.buffer("primary_failed", 4)
         self.given = (*scene.buffers, "frame", "accumulated")
@@ -124,8 +125,13 @@ class FrameData:
                     f"size {size}: the counts of {ray.name} rays", buffer_bytes(slots)
                 )
         motion = {"motion": MOTION_BYTES} if self.options.motion else {}
-        for name, item in (PIXEL_BYTES | motion).items():
+        for name, item in (self._pixel_bytes() | motion).items():
             self.device.check_binding(f"size {size}: the {name} buffer", item * self.pixels)
+
+    def _pixel_bytes(self) -> dict[str, int]:
+        slots = shadow_slots(self.options)
+        arriving = {"direct": slots.direct_bytes, "reflected": slots.reflected_bytes}
+        return arriving | PIXEL_BYTES
 
     def _queue_bytes(self, ray: RayType) -> int:
         return QUEUE_HEADER.size + ray.record.size * self.capacities[ray.name]

@@ -9,6 +9,7 @@ from engine.gpu.stage import Stage
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.gpu_scene import GpuScene
+from passes.shadow_slots import shadow_slots
 from passes.twins.frame import cpu_passes
 
 SHADERS = "passes/shaders/"
@@ -82,6 +83,8 @@ class StagePasses:
         twin = self._twins.get(name)
         if file in SURFACE_SHADERS and self.scene.has_spheres:
             settings["constants"] = {**(settings.get("constants") or {}), "HAS_SPHERES": True}
+        if more := shadow_slots(self.options).constants(file):
+            settings["constants"] = {**(settings.get("constants") or {}), **more}
         filled = {"push": PUSH_SHADERS[self.options.compaction], **(slots or {})}
         path = f"{SHADERS}{file}.wgsl"
         return Stage(self.device, name, path, twin=twin, slots=filled, **settings)

@@ -63,6 +63,7 @@ def _accept(asks: bool, count: bool) -> str:
 def traverse_passes(make: StagePasses, ray: RayType) -> list[Pass]:
     """From the type's queue, whose arguments are there, to its results."""
     options = make.options
+    ray = ray.of(options)
     slots, constants = traversal(make.scene, options, ray)
     tests: dict[str, float] = {}  # constants of the alpha test
     if options.count:

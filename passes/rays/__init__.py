@@ -14,7 +14,9 @@ RAY_TYPES: tuple[RayType, ...] = (REFLECTION, SHADOW, OCCLUSION)
 
 def frame_rays(options: FrameOptions) -> tuple[RayType, ...]:
     """The types whose rays a frame with these options sends."""
-    return tuple(ray for ray in RAY_TYPES if ray.option is None or getattr(options, ray.option))
+    return tuple(
+        ray.of(options) for ray in RAY_TYPES if ray.option is None or getattr(options, ray.option)
+    )
 
 
 def with_every_ray(options: FrameOptions) -> FrameOptions:

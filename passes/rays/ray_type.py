@@ -5,13 +5,14 @@ reports, heat maps and tests loop over that tuple.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bvh.gpu.trace_rays import HIT
 from engine.gpu.structs import Struct
+from passes.frame_options import FrameOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,9 @@ class RayType:
     The record's `slot_field` says which slot a ray has. Results lie by queue index, with
     `results_by_slot` by slot; those of closest-hit types are HIT records, of any-hit types one
     word, 1 where nothing was in the way.
+
+    A frame whose options give a pixel more slots has the type as `of` makes it: `starts_with` tells
+    what these slots' rays start at; None: the options do not matter.
 
     `silence` makes a frame's inputs (passes.frame_uniforms.FrameInputs) those of one that sends no
     such ray; None where `option` does.
@@ -47,6 +51,13 @@ class RayType:
     option: str | None = None
     block: str | None = None
     silence: Callable[[Any], Any] | None = None
+    starts_with: Callable[[FrameOptions], tuple[str, ...]] | None = None
+
+    def of(self, options: FrameOptions) -> "RayType":
+        """The type as a frame with these options has it."""
+        if self.starts_with is None or self.starts_with(options) == self.starts_at:
+            return self
+        return replace(self, starts_at=self.starts_with(options))
 
     @property
     def slots_per_pixel(self) -> int:

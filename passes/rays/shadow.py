@@ -1,13 +1,14 @@
 """Shadow rays to the area light, from visible surfaces and from reflection hits, any-hit.
 
 A record holds the sampled point of the light, not a direction: 20 bytes against the reflection
-ray's 32. Slot 2 * pixel is the visible surface's, 2 * pixel + 1 the reflection hit's.
+ray's 32. Its slot is the surface's that it starts from (passes/shadow_slots.py).
 """
 
 from dataclasses import replace
 
 from engine.gpu.structs import Field, Struct
 from passes.rays.ray_type import RayType
+from passes.shadow_slots import ONE_RAY, shadow_slots
 
 SHADOW_RECORD = Struct(
     "ShadowRay",
@@ -23,9 +24,10 @@ SHADOW = RayType(
     record_shader="passes/shaders/rays/shadow.wgsl",
     generator_shader="passes/shaders/shadow.wgsl",
     light_shader="passes/shaders/display_shadow.wgsl",
-    starts_at=("primary", "reflection"),
+    starts_at=ONE_RAY.starts_at,
     results_by_slot=True,
     silence=lambda inputs: replace(inputs, light=replace(inputs.light, radiance=(0.0, 0.0, 0.0))),
+    starts_with=lambda options: shadow_slots(options).starts_at,
 )
 
 

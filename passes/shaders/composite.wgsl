@@ -9,6 +9,7 @@
 #import "passes/shaders/brdf.wgsl"
 #import "passes/shaders/environment.wgsl"
 #import "passes/shaders/reflected.wgsl"
+#import "passes/shaders/direct.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -16,7 +17,7 @@
 @group(0) @binding(2) var visibility: texture_2d<u32>;
 @group(0) @binding(3) var surface: texture_2d<u32>;
 @group(0) @binding(4) var<storage, read> direct: array<vec2u>;
-@group(0) @binding(5) var<storage, read> reflected: array<vec4u>;
+@group(0) @binding(5) var<storage, read> reflected: array<vec2u>;
 @group(0) @binding(6) var<storage, read> shadow_results: array<u32>;
 @group(0) @binding(7) var<storage, read> occlusion_results: array<u32>;
 @group(0) @binding(8) var<storage, read_write> accumulated: array<vec4f>;
@@ -43,7 +44,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         var ambient = ambient_radiance(s.shading_normal);
         if (OCCLUDED) { ambient *= f32(occlusion_results[index]); }
         radiance = emissive + diffuse_albedo(s.base_color, s.metalness, specular) * ambient;
-        radiance += unpack_radiance(direct[index]) * f32(shadow_results[2u * index]);
+        radiance += direct_radiance(index);
         if (s.roughness <= frame.roughness_cutoff && (REFLECTION_BLOCK == 1u || has_reflection(pixel))) {
             radiance += reflected_radiance(pixel);
         } else {

@@ -7,7 +7,7 @@
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var visibility: texture_2d<u32>;
 @group(0) @binding(2) var surface: texture_2d<u32>;
-@group(0) @binding(3) var<storage, read> reflected: array<vec4u>;
+@group(0) @binding(3) var<storage, read> reflected: array<vec2u>;
 @group(0) @binding(4) var<storage, read> shadow_results: array<u32>;
 @group(0) @binding(5) var shown: texture_storage_2d<rgba8unorm, write>;
 

@@ -3,6 +3,7 @@
 #import passes.frame_uniforms
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/tone_map.wgsl"
+#import "passes/shaders/direct.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var<storage, read> direct: array<vec2u>;
@@ -14,6 +15,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let pixel = tile_pixel(group, lane);
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
     let index = pixel.y * frame.width + pixel.x;
-    let radiance = unpack_radiance(direct[index]) * f32(shadow_results[2u * index]);
+    let radiance = direct_radiance(index);
     textureStore(shown, pixel, vec4f(linear_to_srgb(tone_map(radiance * frame.exposure)), 1.0));
 }

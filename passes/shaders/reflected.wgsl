@@ -4,6 +4,7 @@
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
+#import "passes/shaders/shadow_slot.wgsl"
 
 // Whether the pixel whose ray this one shares has sent it. What lies in `reflected` where none was
 // sent is older.
@@ -16,6 +17,12 @@ fn has_reflection(pixel: vec2u) -> bool {
 fn reflected_radiance(pixel: vec2u) -> vec3f {
     let sender = reflection_pixel(pixel);
     let index = sender.y * frame.width + sender.x;
-    let r = reflected[index];
-    return unpack_radiance(r.xy) + unpack_radiance(r.zw) * f32(shadow_results[2u * index + 1u]);
+    var sum = unpack_radiance(reflected[reflected_place(index)]);
+    for (var kind = 1u; kind <= REFLECTION_BOUNCES; kind += 1u) {
+        for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
+            sum += unpack_radiance(reflected[reflected_light_place(index, kind, number)])
+                * f32(shadow_results[shadow_slot(index, kind, number)]);
+        }
+    }
+    return sum;
 }

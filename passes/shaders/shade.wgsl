@@ -7,6 +7,7 @@
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/environment.wgsl"
+#import "passes/shaders/shadow_slot.wgsl"
 #import $push
 #import passes.hit_records
 #import passes.rays.reflection
@@ -26,7 +27,7 @@ struct ReflectionQueue {
 @group(0) @binding(4) var<storage, read> tables: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read> geometry: array<u32>;
 @group(0) @binding(6) var<storage, read> texels: array<u32>;
-@group(0) @binding(7) var<storage, read_write> reflected: array<vec4u>;
+@group(0) @binding(7) var<storage, read_write> reflected: array<vec2u>;
 @group(0) @binding(8) var<storage, read_write> push_queue: PushQueue;
 @group(0) @binding(9) var hit_records: texture_2d<u32>; // read by a fine hit table alone
 @group(0) @binding(10) var<storage, read> order: array<u32>; // of the hits, where SORTED
@@ -108,7 +109,8 @@ fn main(
             wanted = !is_black(light.radiance * weight);
             if (wanted) {
                 let start = ray_origin(point, light.to_light);
-                shadow = ShadowRay(array<f32, 3>(start.x, start.y, start.z), light_uv, 2u * record.pixel + 1u);
+                shadow = ShadowRay(array<f32, 3>(start.x, start.y, start.z), light_uv,
+                    shadow_slot(record.pixel, 1u, 0u));
                 vote(lane);
             }
             if (COUNT) {
@@ -119,7 +121,8 @@ fn main(
         if (first.roughness < MIRROR_ROUGHNESS) {
             radiance += light_seen(origin, direction, select(hit.t, INFINITE_T, hit.object == MISS));
         }
-        reflected[record.pixel] = vec4u(pack_radiance(radiance * weight), pack_radiance(light.radiance * weight));
+        reflected[reflected_place(record.pixel)] = pack_radiance(radiance * weight);
+        reflected[reflected_light_place(record.pixel, 1u, 0u)] = pack_radiance(light.radiance * weight);
     }
     push(lane, wanted, shadow);
 }

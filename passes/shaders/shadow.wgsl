@@ -4,6 +4,7 @@
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
+#import "passes/shaders/shadow_slot.wgsl"
 #import $push
 #import passes.rays.shadow
 
@@ -39,11 +40,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             wanted = !is_black(radiance);
             if (wanted) {
                 let origin = ray_origin(point, light.to_light);
-                ray = ShadowRay(array<f32, 3>(origin.x, origin.y, origin.z), light_uv, 2u * index);
+                ray = ShadowRay(array<f32, 3>(origin.x, origin.y, origin.z), light_uv, shadow_slot(index, 0u, 0u));
                 vote(lane);
             }
         }
-        direct[index] = vec2u(pack2x16float(min(radiance.xy, vec2f(6.0e4))), pack2x16float(vec2f(min(radiance.z, 6.0e4), 0.0)));
+        direct[direct_place(index, 0u)] = vec2u(pack2x16float(min(radiance.xy, vec2f(6.0e4))), pack2x16float(vec2f(min(radiance.z, 6.0e4), 0.0)));
     }
     push(lane, wanted, ray);
 }

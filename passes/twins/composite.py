@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
 from passes.twins.camera import camera_direction
+from passes.twins.direct import direct_radiance
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.reflected import has_reflection, reflected_radiance
-from passes.twins.tone_map import linear_to_srgb, tone_map, unpack_radiance
+from passes.twins.tone_map import linear_to_srgb, tone_map
 from passes.twins.wgsl_functions import (
     F32,
     U32,
@@ -38,6 +40,7 @@ def composite(
     *,
     occluded: bool = False,
     reflection_block: int = 1,
+    slots: ShadowSlots = ONE_RAY,
 ) -> None:
     """Adds to `accumulated` [pixels, 4], writes `picture` [pixels]."""
     pixels = tile_pixels(frame)
@@ -58,9 +61,8 @@ def composite(
     if occluded:
         ambient = ambient * occlusion_results[here.index].astype(np.float32)[:, None]
     lit = emissive + diffuse * ambient
-    arrived = shadow_results.reshape(-1, 2)[here.index, 0].astype(np.float32)
-    lit = lit + unpack_radiance(direct[here.index]) * arrived[:, None]
-    traced = reflected_radiance(frame, reflected, shadow_results, here, reflection_block)
+    lit = lit + direct_radiance(slots, direct, shadow_results, here.index)
+    traced = reflected_radiance(frame, reflected, shadow_results, here, reflection_block, slots)
     untraced = specular * environment(frame, reflect(-view, normal))
     brought = s.roughness <= frame["roughness_cutoff"]
     brought &= has_reflection(frame, visibility, surface, here, reflection_block)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.reflected import has_reflection, reflected_radiance
 from passes.twins.tone_map import linear_to_srgb, tone_map
@@ -19,6 +20,7 @@ def display_reflection(
     shown: Any,
     *,
     reflection_block: int = 1,
+    slots: ShadowSlots = ONE_RAY,
 ) -> None:
     pixels = tile_pixels(frame)
     s = unpack_surface(surface[pixels.y, pixels.x])
@@ -26,6 +28,8 @@ def display_reflection(
     sent &= s.roughness <= frame["roughness_cutoff"]
     sent &= has_reflection(frame, visibility, surface, pixels, reflection_block)
     with np.errstate(all="ignore"):  # what was never written may be anything
-        radiance = reflected_radiance(frame, reflected, shadow_results, pixels, reflection_block)
+        radiance = reflected_radiance(
+            frame, reflected, shadow_results, pixels, reflection_block, slots
+        )
     radiance = np.where(sent[:, None], radiance, np.float32(0.0))
     store_unorm(shown, pixels, linear_to_srgb(tone_map(radiance * frame["exposure"])))

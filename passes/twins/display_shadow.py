@@ -2,15 +2,16 @@
 
 from typing import Any
 
-import numpy as np
-
+from passes.shadow_slots import ONE_RAY, ShadowSlots
+from passes.twins.direct import direct_radiance
 from passes.twins.gbuffer import tile_pixels
-from passes.twins.tone_map import linear_to_srgb, tone_map, unpack_radiance
+from passes.twins.tone_map import linear_to_srgb, tone_map
 from passes.twins.wgsl_functions import U32, store_unorm
 
 
-def display_shadow(frame: Any, direct: U32, shadow_results: U32, shown: Any) -> None:
+def display_shadow(
+    frame: Any, direct: U32, shadow_results: U32, shown: Any, *, slots: ShadowSlots = ONE_RAY
+) -> None:
     pixels = tile_pixels(frame)
-    lit = shadow_results.reshape(-1, 2)[pixels.index, 0].astype(np.float32)
-    radiance = unpack_radiance(direct[pixels.index]) * lit[:, None]
+    radiance = direct_radiance(slots, direct, shadow_results, pixels.index)
     store_unorm(shown, pixels, linear_to_srgb(tone_map(radiance * frame["exposure"])))

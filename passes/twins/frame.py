@@ -22,6 +22,7 @@ from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
+from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
 from passes.sorting import (
     AXIS_BITS,
@@ -80,13 +81,15 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     """The frame, in order, each pass named as in `passes.frame_passes`. `asks`: whether a
     triangle's alpha is to be tested (`PreparedScene.asks`)."""
 
+    slots = shadow_slots(options)
+
     def arguments_pass(queue: str, user: str, again: str = "") -> CpuPass:
         bind = {"queue": queue, "arguments": f"{user}_arguments"}
         return CpuPass(f"arguments/{user}{again}", arguments, bind)
 
     def tracing(ray: RayType) -> dict[str, Any]:
         return {
-            "ray": ray,
+            "ray": ray.of(options),
             "sort": options.kernel_sorts(ray.name, ray.any_hit),
             "mask": options.mask(ray.name),
             "flags": options.ray_flags,
@@ -147,7 +150,9 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
             twin = partial(
                 traverse_round_counted if count else traverse_round, **rays, resumed=number > 0
             )
-            test = partial(test_candidates_counted if count else test_candidates, ray=ray)
+            test = partial(
+                test_candidates_counted if count else test_candidates, ray=ray.of(options)
+            )
             bind = {**bound, "rejected": behind, "push_queue": here}
             test_bind = {**bound, "candidates": here, "push_queue": rejected}
             found += [
@@ -170,7 +175,9 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
             "hit_records": "hit_records" if is_fine else "surface",
             "order": hits["order"] if is_sorted else "texels",
         }
-        twin = partial(shade, count=options.count, fine_table=is_fine, is_sorted=is_sorted)
+        twin = partial(
+            shade, count=options.count, fine_table=is_fine, is_sorted=is_sorted, slots=slots
+        )
         shaded = CpuPass(name, twin, bind)
         if not is_sorted:
             return [shaded]
@@ -185,7 +192,9 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         ),
         *ordered(REFLECTION),
     ]
-    shadow_rays = CpuPass("rays/shadow", shadow, {"push_queue": filled(SHADOW)})
+    shadow_rays = CpuPass(
+        "rays/shadow", partial(shadow, slots=slots), {"push_queue": filled(SHADOW)}
+    )
     occlusion_rays = CpuPass("rays/occlusion", occlusion, {"push_queue": filled(OCCLUSION)})
 
     def own() -> list[CpuPass]:
@@ -220,6 +229,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
                 composite,
                 occluded=options.occlusion,
                 reflection_block=options.reflection_block,
+                slots=slots,
             ),
             {"occlusion_results": (OCCLUSION if options.occlusion else SHADOW).results},
         ),
@@ -239,6 +249,7 @@ def make_resources(
     and clears them; `arrays` are the scene's where they are not those prepared."""
     width, height = options.width, options.height
     pixels = width * height
+    slots = shadow_slots(options)
     prepared_arrays, bases = scene_arrays(prepared)
     resources: dict[str, Any] = {
         "previous_view": pack_previous(
@@ -253,8 +264,8 @@ def make_resources(
         "visibility": np.zeros((height, width, 4), np.uint32),
         "surface": np.zeros((height, width, 4), np.uint32),
         "depth": np.zeros((height, width), np.float32),
-        "direct": np.zeros((pixels, 2), np.uint32),
-        "reflected": np.zeros((pixels, 4), np.uint32),
+        "direct": np.zeros((pixels, slots.direct_bytes // 4), np.uint32),
+        "reflected": np.zeros((pixels, slots.reflected_bytes // 4), np.uint32),
         "accumulated": np.zeros((pixels, 4), np.float32),
         "picture": np.zeros(pixels, np.uint32),
         "primary_failed": np.zeros(1, np.uint32),
@@ -265,9 +276,9 @@ def make_resources(
         resources[f"{name}_arguments"] = np.zeros(MIXED_ARGUMENTS.size // 4, np.uint32)
     counters = counter_words(prepared.objects()[1])
     for ray in frame_rays(options):
-        slots = pixels * ray.slots_per_pixel
-        resources[ray.results] = np.zeros(slots, ray.result_dtype)
-        capacity = max(1, int(slots * options.queue_fraction))
+        rays = pixels * ray.slots_per_pixel
+        resources[ray.results] = np.zeros(rays, ray.result_dtype)
+        capacity = max(1, int(rays * options.queue_fraction))
         resources[ray.queue] = empty_queue(ray.record, capacity)
         for name, size in sort_buffers(options, ray, capacity).items():
             resources[name] = np.zeros(size // 4, np.uint32)
@@ -278,7 +289,7 @@ def make_resources(
                 resources[name] = empty_queue(CANDIDATE, capacity)
                 resources[f"{name}_arguments"] = np.zeros(3, np.uint32)
         resources[f"{ray.name}_counters"] = counters.copy()
-        resources[ray.slot_counts] = np.zeros(len(SLOT_COUNTS) * slots, np.uint32)
+        resources[ray.slot_counts] = np.zeros(len(SLOT_COUNTS) * rays, np.uint32)
     return resources
 
 

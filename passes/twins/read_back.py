@@ -10,6 +10,7 @@ import numpy as np
 from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
 from passes.queue import QUEUE_HEADER
+from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.queue_push import RayQueue
 
@@ -34,9 +35,10 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         kind = np.float32 if name == "depth" else np.uint32
         shape = (data.height, data.width, words)[: 2 if words == 1 else 3]
         found[name] = np.frombuffer(raw, kind).reshape(shape).copy()
+    slots = shadow_slots(data.options)
     for name, kind, width in (
-        ("direct", np.uint32, 2),
-        ("reflected", np.uint32, 4),
+        ("direct", np.uint32, slots.direct_bytes // 4),
+        ("reflected", np.uint32, slots.reflected_bytes // 4),
         ("accumulated", np.float32, 4),
     ):
         found[name] = read(bound[name], kind, count=width * pixels).reshape(pixels, width)
@@ -45,8 +47,8 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
     found["picture"] = read(bound["picture"], np.uint32, count=pixels)
     found["primary_failed"] = read(bound["primary_failed"], np.uint32, count=1)
     for ray in data.rays:
-        slots = pixels * ray.slots_per_pixel
-        found[ray.results] = read(bound[ray.results], ray.result_dtype, count=slots)
+        rays = pixels * ray.slots_per_pixel
+        found[ray.results] = read(bound[ray.results], ray.result_dtype, count=rays)
         header = read(bound[ray.queue], QUEUE_HEADER.dtype, count=1).reshape(())
         capacity = data.capacities[ray.name]
         records = read(bound[ray.queue], ray.record.dtype, offset=QUEUE_HEADER.size, count=capacity)
@@ -55,5 +57,5 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         if data.options.count:
             words = len(data.counters)
             found[f"{ray.name}_counters"] = read(bound[f"{ray.name}_counters"], count=words)
-            found[ray.slot_counts] = read(bound[ray.slot_counts], count=len(SLOT_COUNTS) * slots)
+            found[ray.slot_counts] = read(bound[ray.slot_counts], count=len(SLOT_COUNTS) * rays)
     return found

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passes.shadow_slots import ShadowSlots
 from passes.twins.gbuffer import NOTHING, Pixels, unpack_surface
 from passes.twins.reflection_block import reflection_pixels
+from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
 from passes.twins.tone_map import unpack_radiance
 from passes.twins.wgsl_functions import F32, U32
 
@@ -21,10 +23,20 @@ def has_reflection(
 
 
 def reflected_radiance(
-    frame: Any, reflected: U32, shadow_results: U32, pixels: Pixels, block: int
+    frame: Any,
+    reflected: U32,
+    shadow_results: U32,
+    pixels: Pixels,
+    block: int,
+    slots: ShadowSlots,
 ) -> F32:
     """[n, 3]; of what was never written anything."""
     sender = reflection_pixels(frame, pixels, block)
-    r = reflected[sender.index]
-    lit = shadow_results.reshape(-1, 2)[sender.index, 1].astype(np.float32)
-    return unpack_radiance(r[:, :2]) + unpack_radiance(r[:, 2:]) * lit[:, None]
+    words = reflected.reshape(-1, 2)
+    total = unpack_radiance(words[reflected_place(slots, sender.index)])
+    for kind in range(1, 1 + slots.bounces):
+        for number in range(slots.rays):
+            lit = shadow_results[shadow_slot(slots, sender.index, kind, number)]
+            light = words[reflected_light_place(slots, sender.index, kind, number)]
+            total = total + unpack_radiance(light) * lit.astype(np.float32)[:, None]
+    return total

@@ -7,6 +7,7 @@ import numpy as np
 from bvh.rays import MISS_ID
 from passes.hit_records import RECORD_TEXELS, RECORDS_A_ROW
 from passes.rays.shadow import SHADOW_RECORD
+from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.brdf import (
     MIRROR_ROUGHNESS,
     diffuse_albedo,
@@ -21,6 +22,7 @@ from passes.twins.light import is_black, light_from, sample_light
 from passes.twins.material import material_at, material_of
 from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
+from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
 from passes.twins.surface import face_viewer, ray_origin, surface_point
 from passes.twins.wgsl_functions import (
     F32,
@@ -74,8 +76,9 @@ def shade(
     count: bool = False,
     fine_table: bool = False,
     is_sorted: bool = False,
+    slots: ShadowSlots = ONE_RAY,
 ) -> None:
-    """Writes the rays' rows of `reflected` [pixels, 4], pushes onto `push_queue`; with `count`
+    """Writes the rays' rows of `reflected` [pixels, n], pushes onto `push_queue`; with `count`
     adds hits and texture fetches to the header of `reflection_queue`. Where `is_sorted`, goes
     through the rays in `order`."""
     rows: Any = slice(reflection_queue.count)
@@ -141,7 +144,7 @@ def shade(
     rays = np.zeros(len(lanes), SHADOW_RECORD.dtype)
     rays["origin"] = ray_origin(point, light.to_light)
     rays["light_uv"] = light_uv
-    rays["slot"] = np.uint32(2) * record["pixel"] + np.uint32(1)
+    rays["slot"] = shadow_slot(slots, record["pixel"], 1, 0)
     push_queue.push(rays[wanted])
     if count:
         reflection_queue.add("texture_fetches", int(material.fetches.sum()))
@@ -149,6 +152,6 @@ def shade(
 
     seen = light_seen(frame, records["origin"], records["direction"], hits["t"])
     radiance += np.where((first.roughness < MIRROR_ROUGHNESS)[:, None], seen, np.float32(0.0))
-    reflected[pixel] = np.concatenate(
-        [pack_radiance(radiance * weight), pack_radiance(light_radiance * weight)], -1
-    )
+    words = reflected.reshape(-1, 2)
+    words[reflected_place(slots, pixel)] = pack_radiance(radiance * weight)
+    words[reflected_light_place(slots, pixel, 1, 0)] = pack_radiance(light_radiance * weight)

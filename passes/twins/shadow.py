@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from passes.rays.shadow import SHADOW_RECORD
+from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.light import is_black, light_from, sample_light
 from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import PRIMARY_LIGHT_DIMENSION
 from passes.twins.shade import pack_radiance
+from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.wgsl_functions import U32, normalize, to_float
 
@@ -24,8 +26,10 @@ def shadow(
     surface: U32,
     direct: U32,
     push_queue: RayQueue,
+    *,
+    slots: ShadowSlots = ONE_RAY,
 ) -> None:
-    """Writes `direct` [pixels, 2], pushes onto `push_queue`."""
+    """Writes `direct` [pixels, 2 * slots.rays], pushes onto `push_queue`."""
     pixels = tile_pixels(frame)
     direct[pixels.index] = 0
     pixels = pixels[visibility[pixels.y, pixels.x, 0] != NOTHING]
@@ -46,10 +50,10 @@ def shadow(
         s.metalness,
         s.roughness,
     )
-    direct[pixels.index] = pack_radiance(light.radiance)
+    direct.reshape(-1, 2)[direct_place(slots, pixels.index, 0)] = pack_radiance(light.radiance)
     wanted = ~is_black(light.radiance)
     rays = np.zeros(len(view), SHADOW_RECORD.dtype)
     rays["origin"] = ray_origin(point, light.to_light)
     rays["light_uv"] = light_uv
-    rays["slot"] = np.uint32(2) * pixels.index
+    rays["slot"] = shadow_slot(slots, pixels.index, 0, 0)
     push_queue.push(rays[wanted])

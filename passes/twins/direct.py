@@ -1,0 +1,18 @@
+"""Twin of direct.wgsl: direct light on what a pixel sees, where shadow rays arrived."""
+
+import numpy as np
+
+from passes.shadow_slots import ShadowSlots
+from passes.twins.shadow_slot import direct_place, shadow_slot
+from passes.twins.tone_map import unpack_radiance
+from passes.twins.wgsl_functions import F32, U32
+
+
+def direct_radiance(slots: ShadowSlots, direct: U32, shadow_results: U32, pixel: U32) -> F32:
+    """[n, 3] for `pixel` [n]."""
+    words = direct.reshape(-1, 2)
+    total = np.zeros((len(pixel), 3), np.float32)
+    for number in range(slots.rays):
+        lit = shadow_results[shadow_slot(slots, pixel, 0, number)].astype(np.float32)
+        total += unpack_radiance(words[direct_place(slots, pixel, number)]) * lit[:, None]
+    return total
