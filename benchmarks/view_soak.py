@@ -1,12 +1,13 @@
 """Does the viewer stay as fast and as small as it began?
 
 `python -m benchmarks.view_soak [--scene F] [--minutes 30] [--switches 500] [--warm-switches 200]
-[--seed 0] [--out F]`
+[--warm-minutes 15] [--seed 0] [--out F]`
 
 An offscreen viewer is driven by a seeded script for `--minutes` and at least `--switches` changes:
 the mouse orbits without rest; options, outputs, panels, picks, pins, box levels and sizes change at
-random. `--warm-switches` before that, each until it is drawn, fill what is kept by design up to its
-bounds: pipelines, two structures, the driver's caches. Before and after all of it, the same
+random. `--warm-switches` before that, each until it is drawn and for `--warm-minutes` at most, fill
+what is kept by design up to its bounds: pipelines, two structures, the driver's caches. Before and
+after all of it, the same
 reference frames are drawn: same settings, same camera. At every tenth of the switches everything
 goes back to the reference, and the resident set is taken there (what other settings hold, larger
 structures or a baseline's, is no growth), beside what malloc has given out, the device's buffers,
@@ -254,6 +255,7 @@ def main(
     minutes: Annotated[float, typer.Option(min=0.0)] = 30.0,
     switches: Annotated[int, typer.Option(min=0)] = 500,
     warm_switches: Annotated[int, typer.Option(min=0)] = 200,
+    warm_minutes: Annotated[float, typer.Option(min=0.0)] = 15.0,
     size: Annotated[str, typer.Option(metavar="WxH")] = "960x540",
     seed: Annotated[int, typer.Option()] = 0,
     adapter: Annotated[str | None, typer.Option(help="index or part of the name")] = None,
@@ -277,12 +279,15 @@ def main(
     errors: dict[str, int] = {}
     checkpoints: list[dict[str, float]] = []
     script.switches = -warm_switches
-    started = time.monotonic()
+    started = begun = time.monotonic()
     next_switch = next_sample = started
     while time.monotonic() - started < 60 * minutes or script.switches < switches:
         if script.switches < 0:
             started = time.monotonic()
         now = time.monotonic()
+        if script.switches < 0 and now - begun > 60 * warm_minutes:
+            warm_switches += script.switches
+            script.switches = 0
         if script.switches >= len(checkpoints) * switches / CHECKPOINTS:  # not while warming up
             script.let_go()
             go_back(viewer, settings, (width, height))
