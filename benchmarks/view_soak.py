@@ -7,10 +7,10 @@ An offscreen viewer is driven by a seeded script for `--minutes` and at least `-
 the mouse orbits without rest; options, outputs, panels, picks, pins, box levels and sizes change at
 random. `--warm-switches` before that, each until it is drawn and for `--warm-minutes` at most, fill
 what is kept by design up to its bounds: pipelines, two structures, the driver's caches. Before and
-after all of it, the same
-reference frames are drawn: same settings, same camera. At every tenth of the switches everything
-goes back to the reference, and the resident set is taken there (what other settings hold, larger
-structures or a baseline's, is no growth), beside what malloc has given out, the device's buffers,
+after all of it, the same reference frames are drawn: same settings, same camera. At every tenth of
+the switches everything goes back to the reference and what malloc keeps of freed blocks to the
+system; then the resident set is taken (what other settings hold, larger structures or a baseline's,
+is no growth), beside what it was before, what malloc has given out, the device's buffers,
 textures and bind groups and the pipelines made so far. The resident set, live pipelines and the
 panels' time are also sampled once a second. The command ends with exit code 1 where the resident
 set at the reference grows by more than its limit, pipelines exceed theirs, or the reference frames
@@ -33,6 +33,7 @@ import typer
 
 from benchmarks.record import make_context, put_out
 from engine.gpu.device import open_device
+from engine.gpu.host_memory import give_back_free_blocks
 from engine.gpu.pipelines import LIVE_PIPELINES
 from engine.view import marks
 from engine.view.window import Window
@@ -48,6 +49,7 @@ SLOWER_LIMIT = 1.05
 GROWTH_LIMIT_MIB = 64.0  # of the resident set at the reference
 CHECKPOINTS = 10
 SWITCH_EVERY_S = 0.4  # at most, while there is time; fewer seconds than that end early
+WARM_EVERY_S = 0.05  # in the warm-up, after a switch was drawn
 WARM_PATIENCE_S = 30.0  # for a switch of the warm-up
 PATIENCE_S = 300.0  # for the reference to be drawn
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -228,9 +230,17 @@ def sample(viewer: Viewer, started: float, script: Script) -> dict[str, float]:
     }
 
 
-def show(row: dict[str, float]) -> None:
-    """One checkpoint, as it comes: a soak takes long."""
+def at_reference(
+    viewer: Viewer, settings: ViewSettings, size: tuple[int, int], started: float, script: Script
+) -> dict[str, float]:
+    """A checkpoint, printed as it comes: a soak takes long."""
+    go_back(viewer, settings, size)
+    gc.collect()
+    before = resident_mib()
+    give_back_free_blocks()
+    row = {**sample(viewer, started, script), "resident_mib_before_giving_back": before}
     print("  ".join(f"{name} {value:.0f}" for name, value in row.items()), file=sys.stderr)
+    return row
 
 
 def summary(samples: list[dict[str, float]]) -> dict[str, float]:
@@ -290,10 +300,7 @@ def main(
             script.switches = 0
         if script.switches >= len(checkpoints) * switches / CHECKPOINTS:  # not while warming up
             script.let_go()
-            go_back(viewer, settings, (width, height))
-            gc.collect()
-            checkpoints.append(sample(viewer, started, script))
-            show(checkpoints[-1])
+            checkpoints.append(at_reference(viewer, settings, (width, height), started, script))
         warming = script.switches < 0
         if warming and not session.ready and now < next_switch + WARM_PATIENCE_S:
             script.let_go()  # what was switched to is made, and drawn once
@@ -302,7 +309,7 @@ def main(
             left = max(60 * minutes - (now - started), 0.0)
             pause = left / max(switches - script.switches, 1)
             least = 0.0 if left == 0 else SWITCH_EVERY_S / 8
-            next_switch = now + (SWITCH_EVERY_S if warming else max(pause, least))
+            next_switch = now + (WARM_EVERY_S if warming else max(pause, least))
         else:
             script.orbit()
         window.draw_once(viewer.draw, viewer.between)
@@ -318,15 +325,12 @@ def main(
             samples.append(sample(viewer, started, script))
             next_sample = now + 1.0
     script.let_go()
-    go_back(viewer, settings, (width, height))
-    gc.collect()
-    checkpoints.append(sample(viewer, started, script))
-    show(checkpoints[-1])
+    checkpoints.append(at_reference(viewer, settings, (width, height), started, script))
     after = reference_times(viewer, settings, (width, height))
     slower = float(np.median(after) / np.median(before))
     measured = summary(samples)
-    at_reference = [row["resident_mib"] for row in checkpoints]
-    growth = float(np.median(at_reference[-3:]) - np.median(at_reference[:3]))
+    resident = [row["resident_mib"] for row in checkpoints]
+    growth = float(np.median(resident[-3:]) - np.median(resident[:3]))
     result = {
         "context": make_context(device),
         "scene": name,
@@ -337,7 +341,7 @@ def main(
         "switches": script.switches,
         "refused": errors,
         "resident_growth_mib": growth,
-        "resident_mib_at_reference": at_reference,
+        "resident_mib_at_reference": resident,
         "at_reference": checkpoints,
         **measured,
         "live_pipelines_limit": LIVE_PIPELINES,

@@ -1,4 +1,5 @@
-"""Where a CPU driver's buffers live: in this process's heap, which should shrink when they go.
+"""This process's heap, which should shrink when what lay in it goes: structures, what drivers keep
+while they compile, and all buffers of a CPU driver.
 
 glibc's malloc raises its threshold for mapping a block by itself with every large block that is
 freed, up to 32 MiB, and opens eight arenas a core. Buffers of a software driver then come from
@@ -23,3 +24,11 @@ def return_large_blocks() -> bool:
     mapped = libc.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
     arenas = libc.mallopt(_M_ARENA_MAX, _ARENAS)
     return bool(mapped and arenas)
+
+
+def give_back_free_blocks() -> bool:
+    """What malloc keeps of freed blocks goes back to the system, in all arenas: milliseconds, in
+    which other threads may wait for memory. False where nothing went or the C library is not
+    glibc."""
+    libc = ctypes.CDLL(None)
+    return hasattr(libc, "malloc_trim") and bool(libc.malloc_trim(0))

@@ -9,6 +9,7 @@ are bounded, those with a stack tightly. One that is in use is never dropped: `l
 
 import json
 import re
+import threading
 import time
 import weakref
 from collections import OrderedDict
@@ -53,6 +54,7 @@ class PipelineCache:
         self.composer = composer
         self.made = 0
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()  # oldest use first
+        self._lock = threading.RLock()  # of the entries: a viewer compiles in a thread
 
     @property
     def limit(self) -> int:
@@ -67,7 +69,8 @@ class PipelineCache:
     @property
     def live_stacks(self) -> int:
         """Those whose kernels hold a private stack."""
-        return sum(entry.holds_stack for entry in self._entries.values())
+        with self._lock:
+            return sum(entry.holds_stack for entry in self._entries.values())
 
     def compute(
         self,
@@ -113,24 +116,26 @@ class PipelineCache:
     def _get(
         self, key: Hashable, name: str, shader: ComposedShader, trusted: bool, make: Any
     ) -> Pipeline:
-        entry = self._entries.get(key)
-        if entry is None:
-            module = self.composer.compile(self.device, shader, trusted)
-            start = time.perf_counter()
-            try:
-                native = make(module)
-            except Exception as error:
-                raise ShaderError(f"{name} ({shader.name}): {error}") from error
-            self.composer.compile_ms += 1e3 * (time.perf_counter() - start)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None:
+                self._entries.move_to_end(key)
+                use = entry.use() or Pipeline(entry.native)
+                entry.use = weakref.ref(use)
+                return use
+        module = self.composer.compile(self.device, shader, trusted)
+        start = time.perf_counter()
+        try:
+            native = make(module)
+        except Exception as error:
+            raise ShaderError(f"{name} ({shader.name}): {error}") from error
+        self.composer.compile_ms += 1e3 * (time.perf_counter() - start)
+        use = Pipeline(native)
+        holds_stack = _STACK.search(shader.code) is not None
+        with self._lock:
             self.made += 1
-            use = Pipeline(native)
-            holds_stack = _STACK.search(shader.code) is not None
             self._entries[key] = _Entry(native, holds_stack, weakref.ref(use))
             self._drop()
-            return use
-        self._entries.move_to_end(key)
-        use = entry.use() or Pipeline(entry.native)
-        entry.use = weakref.ref(use)
         return use
 
     def _drop(self) -> None:

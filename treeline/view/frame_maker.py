@@ -1,11 +1,13 @@
 """Makes frames in a thread: compiling a traversal kernel takes longer than a UI frame may.
 
-wgpu's calls leave the interpreter to others while they compile.
+wgpu's calls leave the interpreter to others while they compile. After frames have been handed out,
+what the ones before them and the compiler held goes back to the system, in the same thread.
 """
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from engine.gpu.host_memory import give_back_free_blocks
 from treeline.view.frame_set import FrameSet
 
 
@@ -43,6 +45,8 @@ class FrameMaker:
         if self._made is None or key != self._key or not self._made.done():
             return None
         made, self._made = self._made, None
+        if self._pool is not None:
+            self._pool.submit(give_back_free_blocks)
         return made.result()
 
     def drop(self) -> None:

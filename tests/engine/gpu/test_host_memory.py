@@ -37,3 +37,30 @@ def test_freed_blocks_do_not_raise_the_threshold() -> None:
 
 def test_it_says_whether_it_could() -> None:
     assert return_large_blocks() == hasattr(ctypes.CDLL(None), "gnu_get_libc_version")
+
+
+# 64 MiB in small blocks below one that stays: malloc keeps them until it is asked to give back.
+KEEPER = """
+import ctypes, os
+from engine.gpu.host_memory import give_back_free_blocks
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+blocks = [libc.malloc(64 << 10) for _ in range(1024)]
+for block in blocks:
+    ctypes.memset(block, 1, 64 << 10)
+stays = libc.malloc(64 << 10)
+for block in blocks:
+    libc.free(block)
+kept = resident()
+give_back_free_blocks()
+print(kept - resident())
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs glibc's malloc")
+def test_free_blocks_are_given_back() -> None:
+    given_back = int(subprocess.check_output([sys.executable, "-c", KEEPER], text=True))
+    assert given_back >= 48

@@ -1,7 +1,10 @@
 """The cache of live pipelines: what is shared, what is dropped, what never is."""
 
 import gc
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -78,6 +81,41 @@ def test_what_was_used_longest_ago_is_dropped(fresh: Any, stage: Make, monkeypat
     assert fresh.pipelines.made == 4
     stage(2)
     assert (fresh.pipelines.live, fresh.pipelines.made) == (3, 5)
+
+
+class StillDevice:
+    """Compiles nothing: threads meet in the cache all the time."""
+
+    def create_pipeline_layout(self, **_: Any) -> None: ...
+
+    def create_compute_pipeline(self, **_: Any) -> object:
+        return object()
+
+
+def test_threads_may_compile_and_count_at_once(wgsl: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "LIVE_PIPELINES", 40)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    composer = Composer()
+    monkeypatch.setattr(composer, "compile", lambda *_: None)
+    cache = PipelineCache(StillDevice(), composer)
+    shader = compose(wgsl(PLAIN, "plain.wgsl"))
+    done = threading.Event()
+
+    def compile_many() -> None:
+        for step in range(3000):
+            cache.compute("add", shader, None, {"STEP": step % 50})
+        done.set()
+
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            compiled = pool.submit(compile_many)
+            while not done.is_set() and not compiled.done():
+                assert cache.live_stacks == 0
+            compiled.result()
+    finally:
+        sys.setswitchinterval(before)
+    assert cache.live == 40
 
 
 @pytest.mark.parametrize("on_cpu", [False, True])
