@@ -28,7 +28,6 @@ from passes.hybrid import HybridFrame
 from passes.outputs import COUNT_SHADER, SURFACE_SHADER, Output
 from passes.palettes import DIVERGING, palette_colours, palette_words
 from passes.rays import RayType
-from passes.senders import block_side
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
@@ -302,9 +301,7 @@ def _ray(frame: HybridFrame, output: Output) -> RayType:
 
 def _light_constants(frame: HybridFrame, output: Output) -> dict[str, float]:
     """What the shader of a ray type's light is made with."""
-    side = block_side(frame.options, _ray(frame, output))
-    constants = {"REFLECTION_BLOCK": float(side)} if side > 1 else {}
-    return constants | shadow_slots(frame.options).constants(PurePath(output.shader).stem)
+    return shadow_slots(frame.options).constants(PurePath(output.shader).stem)
 
 
 __all__ = [

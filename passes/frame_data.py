@@ -19,6 +19,7 @@ from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, UniformRecord
 from passes.gpu_scene import GpuScene
 from passes.hit_records import upload_hit_records
+from passes.lights_apart import LIGHT_BYTES, LIGHTS_APART
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion import PreviousPicture
 from passes.motion_records import MOTION_BYTES
@@ -131,7 +132,8 @@ class FrameData:
     def _pixel_bytes(self) -> dict[str, int]:
         slots = shadow_slots(self.options)
         arriving = {"direct": slots.direct_bytes, "reflected": slots.reflected_bytes}
-        return arriving | PIXEL_BYTES
+        lights = LIGHTS_APART.values() if self.options.lights_apart else ()
+        return arriving | PIXEL_BYTES | dict.fromkeys(lights, LIGHT_BYTES)
 
     def _queue_bytes(self, ray: RayType) -> int:
         return QUEUE_HEADER.size + ray.record.size * self.capacities[ray.name]

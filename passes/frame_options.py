@@ -132,6 +132,12 @@ class FrameOptions:
         """Side of the block of pixels that share a reflection ray."""
         return REFLECTION_BLOCKS[self.reflection_scale]
 
+    @property
+    def lights_apart(self) -> bool:
+        """Whether passes work on light between the rays and the composite
+        (passes/lights_apart.py)."""
+        return self.reflection_scale != "full"
+
     def mask(self, ray_type: str) -> int:
         return dict(self.masks).get(ray_type, FULL_MASK)
 

@@ -1,8 +1,8 @@
 """READ FIRST: the hybrid frame as one list of passes.
 
 raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> occlusion
-rays, if wanted -> traverse -> composite, as one submission; before it, where the scene moves, its
-update (`passes.moving`).
+rays, if wanted -> traverse -> light, if kept apart -> composite, as one submission; before it,
+where the scene moves, its update (`passes.moving`).
 """
 
 from dataclasses import replace
@@ -12,6 +12,7 @@ from engine.gpu.device import Device
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
+from passes.lights_apart import LIGHTS_APART
 from passes.mixed import mixes
 from passes.mixed_passes import mixed_passes
 from passes.motion import PreviousPicture
@@ -43,15 +44,15 @@ def hybrid_passes(
         ),
         *(_motion(make, previous) if options.motion else ()),
         *(_mixed_rays(make) if mixes(options, scene.rays_ask) else _rays(make)),
+        *(_lights(make) if options.lights_apart else ()),
         make.over_tiles(
             "composite",
             "composite",
-            constants={
-                "OCCLUDED": options.occlusion,
-                "REFLECTION_BLOCK": options.reflection_block,
-            },
+            constants={"OCCLUDED": options.occlusion, "LIGHTS_APART": options.lights_apart},
             # Where nobody reads it some buffer has to be bound all the same.
             occlusion_results=(OCCLUSION if options.occlusion else SHADOW).results,
+            direct=LIGHTS_APART["direct"] if options.lights_apart else "direct",
+            reflected=LIGHTS_APART["reflected"] if options.lights_apart else "reflected",
         ),
     ]
 
@@ -142,6 +143,14 @@ def _shade(make: StagePasses) -> list[Pass]:
         order=f"{hits_of(REFLECTION)}_order" if is_sorted else "texels",
     )
     return [*sort_hits(make, REFLECTION), shade]
+
+
+def _lights(make: StagePasses) -> list[Pass]:
+    block = {"REFLECTION_BLOCK": make.options.reflection_block}
+    return [
+        make.over_tiles("light/reflection", "light_reflection", constants=block),
+        make.over_tiles("light/direct", "light_direct"),
+    ]
 
 
 def _occlusion_rays(make: StagePasses) -> Pass:

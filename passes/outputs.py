@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from passes.frame_options import FrameOptions
-from passes.rays import frame_rays
+from passes.rays import RayType, frame_rays
 from passes.slot_counts import COUNT_LABELS, SLOT_COUNTS
 
 Kind = Literal["colour", "scalar", "id", "vector", "count"]
@@ -49,12 +49,16 @@ PASS_OUTPUTS = (
 MOTION = Output("motion", "motion", "vector", "pixels", shader="passes/shaders/display_motion.wgsl")
 
 
+def _light_shader(options: FrameOptions, ray: RayType) -> str:
+    return (options.lights_apart and ray.apart_shader) or ray.light_shader
+
+
 @lru_cache(maxsize=16)
 def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
     """Every output of a frame with these options, in the order of a menu."""
     rays = frame_rays(options)
     light = tuple(
-        Output(ray.name, f"{ray.name} light", "colour", "", ray.name, ray.light_shader)
+        Output(ray.name, f"{ray.name} light", "colour", "", ray.name, _light_shader(options, ray))
         for ray in rays
     )
     counts = tuple(

@@ -10,7 +10,15 @@ MOST_RAYS = 4  # that a surface sends
 MOST_BOUNCES = 4
 MOST_SLOTS = MOST_RAYS * (1 + MOST_BOUNCES)  # of a pixel
 # Shaders that know slots.
-SLOT_SHADERS = ("shadow", "shade", "composite", "display_shadow", "display_reflection")
+SLOT_SHADERS = (
+    "shadow",
+    "shade",
+    "light_reflection",
+    "light_direct",
+    "composite",
+    "display_shadow",
+    "display_reflection",
+)
 RADIANCE_BYTES = 8  # packed, see passes/shaders/tone_map.wgsl
 
 

@@ -19,7 +19,8 @@ from passes.frame_options import FrameOptions
 class RayType:
     """`record_shader` gives `load_ray(index)`, `ray_slot(index)` and `store_result(index, result)`.
     `light_shader` is a stage over the frame's resources that writes what these rays brought to the
-    picture into the texture `shown`.
+    picture into the texture `shown`; `apart_shader` is the one that does so where the frame keeps
+    its lights apart, None: the same.
 
     A pixel owns `slots_per_pixel` consecutive slots, pixel * slots_per_pixel and on: the most rays
     that it sends, so also the queue's capacity a pixel. `starts_at` says for each of them where its
@@ -49,6 +50,7 @@ class RayType:
     slot_field: str = "slot"
     results_by_slot: bool = False
     option: str | None = None
+    apart_shader: str | None = None
     block: str | None = None
     silence: Callable[[Any], Any] | None = None
     starts_with: Callable[[FrameOptions], tuple[str, ...]] | None = None

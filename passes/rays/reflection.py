@@ -21,6 +21,7 @@ REFLECTION = RayType(
     record_shader="passes/shaders/rays/reflection.wgsl",
     generator_shader="passes/shaders/reflection.wgsl",
     light_shader="passes/shaders/display_reflection.wgsl",
+    apart_shader="passes/shaders/display_reflection_light.wgsl",
     starts_at=("primary",),
     slot_field="pixel",
     block="reflection_block",

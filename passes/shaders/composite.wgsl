@@ -1,13 +1,13 @@
 // Puts the frame together: emission, ambient light (with occlusion rays: where its ray was free),
-// the area light where its shadow ray arrived, and what reflections brought. Where none did, since
-// the pixel is too rough or shares the ray of one that is, the environment stands for it. Adds the
+// the area light where its shadow ray arrived, and what reflections brought, or the environment
+// where the pixel is too rough to send a ray. With LIGHTS_APART earlier passes have made light of
+// these (light_direct.wgsl, light_reflection.wgsl), which `direct` and `reflected` then are. Adds the
 // sample to the running mean and writes the tone-mapped picture (sRGB bytes).
 #import passes.frame_uniforms
 #import engine.scene.records
 #import "passes/shaders/octahedral.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/brdf.wgsl"
-#import "passes/shaders/environment.wgsl"
+#import "passes/shaders/reflected_environment.wgsl"
 #import "passes/shaders/reflected.wgsl"
 #import "passes/shaders/direct.wgsl"
 #import "passes/shaders/tone_map.wgsl"
@@ -24,6 +24,7 @@
 @group(0) @binding(9) var<storage, read_write> picture: array<u32>;
 
 override OCCLUDED: bool = false;
+override LIGHTS_APART: bool = false;
 
 const MATERIAL_VEC4S: u32 = 4u;
 
@@ -38,17 +39,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let s = unpack_surface(textureLoad(surface, pixel, 0));
         let view = normalize(-direction);
         let emissive = bitcast<vec4f>(tables[frame.material_base + s.material * MATERIAL_VEC4S + 1u]).xyz;
-        let f0 = reflectance_at_normal(s.base_color, s.metalness);
-        let n_v = max(dot(s.shading_normal, view), 1.0e-4);
-        let specular = specular_albedo(f0, s.roughness, n_v);
+        let specular = surface_albedo(s, view);
         var ambient = ambient_radiance(s.shading_normal);
         if (OCCLUDED) { ambient *= f32(occlusion_results[index]); }
         radiance = emissive + diffuse_albedo(s.base_color, s.metalness, specular) * ambient;
-        radiance += direct_radiance(index);
-        if (s.roughness <= frame.roughness_cutoff && (REFLECTION_BLOCK == 1u || has_reflection(pixel))) {
-            radiance += reflected_radiance(pixel);
+        if (LIGHTS_APART) {
+            radiance += unpack_radiance(direct[index]) + unpack_radiance(reflected[index]);
         } else {
-            radiance += specular * environment(reflect(-view, s.shading_normal));
+            radiance += direct_radiance(index);
+            if (s.roughness <= frame.roughness_cutoff) {
+                radiance += reflected_radiance(index);
+            } else {
+                radiance += specular * environment(reflect(-view, s.shading_normal));
+            }
         }
     }
     var sum = vec4f(radiance, 1.0);

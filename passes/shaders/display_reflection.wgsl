@@ -1,7 +1,6 @@
 // Shows what reflection rays brought to each pixel in the newest frame, tone-mapped as the picture.
 #import passes.frame_uniforms
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/tone_map.wgsl"
 #import "passes/shaders/reflected.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -16,10 +15,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let pixel = tile_pixel(group, lane);
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
     let s = unpack_surface(textureLoad(surface, pixel, 0));
-    let smooth_enough = s.roughness <= frame.roughness_cutoff;
     var radiance = vec3f(0.0);
-    if (textureLoad(visibility, pixel, 0).x != NOTHING && smooth_enough && has_reflection(pixel)) {
-        radiance = reflected_radiance(pixel);
+    if (textureLoad(visibility, pixel, 0).x != NOTHING && s.roughness <= frame.roughness_cutoff) {
+        radiance = reflected_radiance(pixel.y * frame.width + pixel.x);
     }
     textureStore(shown, pixel, vec4f(linear_to_srgb(tone_map(radiance * frame.exposure)), 1.0));
 }

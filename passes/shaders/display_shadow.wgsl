@@ -2,7 +2,6 @@
 // let through, tone-mapped as the picture.
 #import passes.frame_uniforms
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/tone_map.wgsl"
 #import "passes/shaders/direct.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -14,7 +13,6 @@
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let pixel = tile_pixel(group, lane);
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
-    let index = pixel.y * frame.width + pixel.x;
-    let radiance = direct_radiance(index);
+    let radiance = direct_radiance(pixel.y * frame.width + pixel.x);
     textureStore(shown, pixel, vec4f(linear_to_srgb(tone_map(radiance * frame.exposure)), 1.0));
 }

@@ -1,22 +1,10 @@
-// What a pixel is shown of what reflection rays brought. Upsampling is plain: the block's ray as it
-// is. A filter that knows edges belongs into `reflected_radiance`.
-// Needs `frame`, `visibility`, `surface`, `reflected` and `shadow_results`.
-#import "passes/shaders/gbuffer.wgsl"
+// What a pixel's own reflection ray brought, its hits' shadow rays included: the one place where their
+// results become light. Needs `reflected` and `shadow_results`.
 #import "passes/shaders/tone_map.wgsl"
-#import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 
-// Whether the pixel whose ray this one shares has sent it. What lies in `reflected` where none was
-// sent is older.
-fn has_reflection(pixel: vec2u) -> bool {
-    let sender = reflection_pixel(pixel);
-    return textureLoad(visibility, sender, 0).x != NOTHING
-        && unpack_surface(textureLoad(surface, sender, 0)).roughness <= frame.roughness_cutoff;
-}
-
-fn reflected_radiance(pixel: vec2u) -> vec3f {
-    let sender = reflection_pixel(pixel);
-    let index = sender.y * frame.width + sender.x;
+// What lies here where no ray was sent is older.
+fn reflected_radiance(index: u32) -> vec3f {
     var sum = unpack_radiance(reflected[reflected_place(index)]);
     for (var kind = 1u; kind <= REFLECTION_BOUNCES; kind += 1u) {
         for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
@@ -25,4 +13,9 @@ fn reflected_radiance(pixel: vec2u) -> vec3f {
         }
     }
     return sum;
+}
+
+// Metres to what the ray hit first, MISS_DISTANCE where it hit nothing.
+fn reflected_distance(index: u32) -> f32 {
+    return unpack2x16float(reflected[reflected_place(index)].y).y;
 }

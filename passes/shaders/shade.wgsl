@@ -1,6 +1,6 @@
 // Shades what reflection rays found: material and textures at a hit, the environment on a miss.
 // Light at a hit waits for its shadow ray, which is pushed here; what the ray carries back to its
-// pixel is weighed by the first surface's reflectance.
+// pixel is weighed by the first surface's reflectance. Beside it lies the distance of the hit.
 #import passes.frame_uniforms
 #import "bvh/shaders/ray.wgsl"
 #import "passes/shaders/material.wgsl"
@@ -8,6 +8,7 @@
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/environment.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
+#import "passes/shaders/tone_map.wgsl"
 #import $push
 #import passes.hit_records
 #import passes.rays.reflection
@@ -35,11 +36,6 @@ struct ReflectionQueue {
 override COUNT: bool = false;
 override FINE_TABLE: bool = false; // every object has a record of its own (passes/hit_records.py)
 override SORTED: bool = false;
-
-fn pack_radiance(c: vec3f) -> vec2u {
-    let clamped = min(c, vec3f(6.0e4));
-    return vec2u(pack2x16float(clamped.xy), pack2x16float(vec2f(clamped.z, 0.0)));
-}
 
 // A hit's material by the frame's grouping of hit records.
 fn hit_material(object: u32, point: SurfacePoint, cone_width: f32, cosine: f32) -> SurfaceMaterial {
@@ -121,8 +117,9 @@ fn main(
         if (first.roughness < MIRROR_ROUGHNESS) {
             radiance += light_seen(origin, direction, select(hit.t, INFINITE_T, hit.object == MISS));
         }
-        reflected[reflected_place(record.pixel)] = pack_radiance(radiance * weight);
-        reflected[reflected_light_place(record.pixel, 1u, 0u)] = pack_radiance(light.radiance * weight);
+        let distance = select(min(hit.t, 6.0e4), MISS_DISTANCE, hit.object == MISS);
+        reflected[reflected_place(record.pixel)] = pack_radiance(radiance * weight, distance);
+        reflected[reflected_light_place(record.pixel, 1u, 0u)] = pack_radiance(light.radiance * weight, 0.0);
     }
     push(lane, wanted, shadow);
 }

@@ -5,6 +5,7 @@
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
+#import "passes/shaders/tone_map.wgsl"
 #import $push
 #import passes.rays.shadow
 
@@ -44,7 +45,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 vote(lane);
             }
         }
-        direct[direct_place(index, 0u)] = vec2u(pack2x16float(min(radiance.xy, vec2f(6.0e4))), pack2x16float(vec2f(min(radiance.z, 6.0e4), 0.0)));
+        direct[direct_place(index, 0u)] = pack_radiance(radiance, 0.0);
     }
     push(lane, wanted, ray);
 }

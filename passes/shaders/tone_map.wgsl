@@ -1,4 +1,13 @@
-// From stored radiance to what a screen shows.
+// Radiance as it is stored, and what a screen shows of it.
+
+// As far as a half reaches: the distance of what a ray does not hit.
+const MISS_DISTANCE: f32 = 65504.0;
+
+// Four halves: radiance, and a number that goes with it.
+fn pack_radiance(c: vec3f, w: f32) -> vec2u {
+    let clamped = min(c, vec3f(6.0e4));
+    return vec2u(pack2x16float(clamped.xy), pack2x16float(vec2f(clamped.z, w)));
+}
 
 fn unpack_radiance(words: vec2u) -> vec3f {
     return vec3f(unpack2x16float(words.x), unpack2x16float(words.y).x);

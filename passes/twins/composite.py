@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
+from passes.twins.brdf import diffuse_albedo
 from passes.twins.camera import camera_direction
 from passes.twins.direct import direct_radiance
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.material import MATERIAL_VEC4S
-from passes.twins.reflected import has_reflection, reflected_radiance
-from passes.twins.tone_map import linear_to_srgb, tone_map
+from passes.twins.reflected import reflected_radiance
+from passes.twins.reflected_environment import surface_albedo
+from passes.twins.tone_map import linear_to_srgb, tone_map, unpack_radiance
 from passes.twins.wgsl_functions import (
     F32,
     U32,
-    dot,
     normalize,
     pack_4x8_unorm,
     reflect,
@@ -39,7 +39,7 @@ def composite(
     picture: U32,
     *,
     occluded: bool = False,
-    reflection_block: int = 1,
+    lights_apart: bool = False,
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
     """Adds to `accumulated` [pixels, 4], writes `picture` [pixels]."""
@@ -53,20 +53,21 @@ def composite(
     normal = s.shading_normal
     material = int(frame["material_base"]) + s.material.astype(np.int64) * MATERIAL_VEC4S
     emissive = to_float(tables)[material + 1, :3]
-    f0 = reflectance_at_normal(s.base_color, s.metalness)
-    n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
-    specular = specular_albedo(f0, s.roughness, n_v)
+    specular = surface_albedo(s, view)
     diffuse = diffuse_albedo(s.base_color, s.metalness, specular)
     ambient = ambient_radiance(frame, normal)
     if occluded:
         ambient = ambient * occlusion_results[here.index].astype(np.float32)[:, None]
     lit = emissive + diffuse * ambient
-    lit = lit + direct_radiance(slots, direct, shadow_results, here.index)
-    traced = reflected_radiance(frame, reflected, shadow_results, here, reflection_block, slots)
-    untraced = specular * environment(frame, reflect(-view, normal))
-    brought = s.roughness <= frame["roughness_cutoff"]
-    brought &= has_reflection(frame, visibility, surface, here, reflection_block)
-    radiance[covered] = lit + np.where(brought[:, None], traced, untraced)
+    if lights_apart:
+        lights = unpack_radiance(direct[here.index]) + unpack_radiance(reflected[here.index])
+        radiance[covered] = lit + lights
+    else:
+        lit = lit + direct_radiance(slots, direct, shadow_results, here.index)
+        traced = reflected_radiance(slots, reflected, shadow_results, here.index)
+        untraced = specular * environment(frame, reflect(-view, normal))
+        brought = s.roughness <= frame["roughness_cutoff"]
+        radiance[covered] = lit + np.where(brought[:, None], traced, untraced)
 
     total = vector(radiance[:, 0], radiance[:, 1], radiance[:, 2], 1.0)
     if frame["sample_count"] > 1:

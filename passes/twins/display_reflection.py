@@ -6,7 +6,7 @@ import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
-from passes.twins.reflected import has_reflection, reflected_radiance
+from passes.twins.reflected import reflected_radiance
 from passes.twins.tone_map import linear_to_srgb, tone_map
 from passes.twins.wgsl_functions import U32, store_unorm
 
@@ -19,17 +19,13 @@ def display_reflection(
     shadow_results: U32,
     shown: Any,
     *,
-    reflection_block: int = 1,
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
     pixels = tile_pixels(frame)
     s = unpack_surface(surface[pixels.y, pixels.x])
     sent = visibility[pixels.y, pixels.x, 0] != NOTHING
     sent &= s.roughness <= frame["roughness_cutoff"]
-    sent &= has_reflection(frame, visibility, surface, pixels, reflection_block)
     with np.errstate(all="ignore"):  # what was never written may be anything
-        radiance = reflected_radiance(
-            frame, reflected, shadow_results, pixels, reflection_block, slots
-        )
+        radiance = reflected_radiance(slots, reflected, shadow_results, pixels.index)
     radiance = np.where(sent[:, None], radiance, np.float32(0.0))
     store_unorm(shown, pixels, linear_to_srgb(tone_map(radiance * frame["exposure"])))

@@ -18,6 +18,7 @@ from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.hit_records import pack_hit_records
+from passes.lights_apart import LIGHTS_APART
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
@@ -40,6 +41,8 @@ from passes.twins.composite import composite
 from passes.twins.gather_rays import gather_rays
 from passes.twins.gbuffer_rays import gbuffer_rays
 from passes.twins.hit_keys import hit_keys
+from passes.twins.light_direct import light_direct
+from passes.twins.light_reflection import light_reflection
 from passes.twins.motion import motion
 from passes.twins.occlusion import occlusion
 from passes.twins.queue_push import empty_queue
@@ -216,6 +219,13 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
             found += ordered(ray, again if ray is SHADOW else "")
         return [*found, *mixed_passes(1, OCCLUSION, SHADOW)]
 
+    def lights() -> list[CpuPass]:
+        shown = partial(light_reflection, reflection_block=options.reflection_block, slots=slots)
+        return [
+            CpuPass("light/reflection", shown),
+            CpuPass("light/direct", partial(light_direct, slots=slots)),
+        ]
+
     primary: dict[str, Any] = {"mask": options.mask(PRIMARY), "flags": options.ray_flags}
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
     return [
@@ -223,15 +233,19 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         CpuPass("gbuffer/resolve", resolve, resolved),
         *((CpuPass("motion", motion),) if options.motion else ()),
         *(mixed() if mixes(options, asks) else own()),
+        *(lights() if options.lights_apart else ()),
         CpuPass(
             "composite",
             partial(
                 composite,
                 occluded=options.occlusion,
-                reflection_block=options.reflection_block,
+                lights_apart=options.lights_apart,
                 slots=slots,
             ),
-            {"occlusion_results": (OCCLUSION if options.occlusion else SHADOW).results},
+            {
+                "occlusion_results": (OCCLUSION if options.occlusion else SHADOW).results,
+                **(LIGHTS_APART if options.lights_apart else {}),
+            },
         ),
     ]
 
@@ -270,6 +284,8 @@ def make_resources(
         "picture": np.zeros(pixels, np.uint32),
         "primary_failed": np.zeros(1, np.uint32),
     }
+    for name in LIGHTS_APART.values() if options.lights_apart else ():
+        resources[name] = np.zeros((pixels, 2), np.uint32)
     if options.hit_table == "fine":
         resources["hit_records"] = pack_hit_records(prepared)
     for name in MIXED:

@@ -9,6 +9,7 @@ import numpy as np
 
 from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
+from passes.lights_apart import LIGHTS_APART
 from passes.queue import QUEUE_HEADER
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
@@ -42,6 +43,8 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         ("accumulated", np.float32, 4),
     ):
         found[name] = read(bound[name], kind, count=width * pixels).reshape(pixels, width)
+    for name in LIGHTS_APART.values() if data.options.lights_apart else ():
+        found[name] = read(bound[name], np.uint32, count=2 * pixels).reshape(pixels, 2)
     if data.options.motion:
         found["motion"] = data.read_motion().reshape(pixels, 2).copy()
     found["picture"] = read(bound["picture"], np.uint32, count=pixels)

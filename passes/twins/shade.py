@@ -24,24 +24,15 @@ from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
 from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
 from passes.twins.surface import face_viewer, ray_origin, surface_point
+from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.wgsl_functions import (
     F32,
     U32,
     dot,
     normalize,
-    pack_2x16_float,
     reflect,
     unpack_2x16_float,
-    vector,
 )
-
-
-def pack_radiance(c: F32) -> U32:
-    """[n, 3] -> [n, 2]"""
-    clamped = np.minimum(c, np.float32(6.0e4))
-    return np.stack(
-        [pack_2x16_float(clamped[:, :2]), pack_2x16_float(vector(clamped[:, 2], 0.0))], -1
-    )
 
 
 def light_seen(frame: Any, origin: F32, direction: F32, t_max: F32) -> F32:
@@ -152,6 +143,8 @@ def shade(
 
     seen = light_seen(frame, records["origin"], records["direction"], hits["t"])
     radiance += np.where((first.roughness < MIRROR_ROUGHNESS)[:, None], seen, np.float32(0.0))
+    near = np.minimum(hits["t"], np.float32(6.0e4))
+    distance = np.where(hits["object"] == MISS_ID, MISS_DISTANCE, near)
     words = reflected.reshape(-1, 2)
-    words[reflected_place(slots, pixel)] = pack_radiance(radiance * weight)
-    words[reflected_light_place(slots, pixel, 1, 0)] = pack_radiance(light_radiance * weight)
+    words[reflected_place(slots, pixel)] = pack_radiance(radiance * weight, distance)
+    words[reflected_light_place(slots, pixel, 1, 0)] = pack_radiance(light_radiance * weight, 0.0)

@@ -11,9 +11,9 @@ from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.light import is_black, light_from, sample_light
 from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import PRIMARY_LIGHT_DIMENSION
-from passes.twins.shade import pack_radiance
 from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import ray_origin, surface_point
+from passes.twins.tone_map import pack_radiance
 from passes.twins.wgsl_functions import U32, normalize, to_float
 
 
@@ -50,7 +50,7 @@ def shadow(
         s.metalness,
         s.roughness,
     )
-    direct.reshape(-1, 2)[direct_place(slots, pixels.index, 0)] = pack_radiance(light.radiance)
+    direct.reshape(-1, 2)[direct_place(slots, pixels.index, 0)] = pack_radiance(light.radiance, 0.0)
     wanted = ~is_black(light.radiance)
     rays = np.zeros(len(view), SHADOW_RECORD.dtype)
     rays["origin"] = ray_origin(point, light.to_light)

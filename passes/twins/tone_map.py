@@ -1,10 +1,20 @@
-"""Twin of tone_map.wgsl: from stored radiance to what a screen shows."""
+"""Twin of tone_map.wgsl: radiance as it is stored, and what a screen shows of it."""
 
 from typing import Any
 
 import numpy as np
 
-from passes.twins.wgsl_functions import F32, U32, clamp, unpack_2x16_float
+from passes.twins.wgsl_functions import F32, U32, clamp, pack_2x16_float, unpack_2x16_float, vector
+
+MISS_DISTANCE = np.float32(65504.0)
+
+
+def pack_radiance(c: F32, w: Any) -> U32:
+    """[n, 3] and a number or [n] -> [n, 2]"""
+    clamped = np.minimum(c, np.float32(6.0e4))
+    return np.stack(
+        [pack_2x16_float(clamped[:, :2]), pack_2x16_float(vector(clamped[:, 2], w))], -1
+    )
 
 
 def unpack_radiance(words: U32) -> F32:

@@ -25,6 +25,7 @@ from engine.scene.mesh import make_mesh
 from engine.scene.scene import Instance, Scene
 from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
+from passes.lights_apart import LIGHTS_APART
 from passes.prepare import prepare
 from passes.rays import RAY_TYPES, RayType, with_every_ray
 from passes.slot_counts import SLOT_COUNTS
@@ -36,11 +37,13 @@ SKY = Environment(zenith=(0.2, 0.4, 0.9), horizon=(0.8, 0.8, 0.7), ground=(0.3, 
 
 # Filled with rubbish before a walk, so that what a pass does not write shows.
 WRITTEN = ("direct", "reflected", "accumulated", "picture")
+LIGHTS = tuple(LIGHTS_APART.values())
 
 
-def written(rays: tuple[RayType, ...]) -> list[str]:
+def written(options: FrameOptions, rays: tuple[RayType, ...]) -> list[str]:
     own = [(ray.results, f"{ray.name}_arguments", ray.queue) for ray in rays]
-    return [*WRITTEN, *(name for names in own for name in names)]
+    lights = LIGHTS if options.lights_apart else ()
+    return [*WRITTEN, *lights, *(name for names in own for name in names)]
 
 
 def turned(angle: float, scale: Any, offset: Any) -> Any:
@@ -180,7 +183,7 @@ def find_differences(step: Any) -> list[str]:
             places = (np.ascontiguousarray(v[..., 2:]).view(np.float32) for v in (gpu, cpu))
             same = np.array_equal(gpu[..., :2], cpu[..., :2]) and close(*places)
             found += [] if same else [name]
-        elif name in ("direct", "reflected"):
+        elif name in ("direct", "reflected", *LIGHTS):
             found += [] if packed_close(gpu, cpu, 16) else [name]
         elif name == "picture":
             found += [] if packed_close(gpu, cpu, 8) else [name]
@@ -253,7 +256,7 @@ def walk_frame(
     frame.inputs = replace(frame.inputs, frame_index=frame_index, sample_count=sample_count)
     frame.data.write_inputs(frame.inputs)
     wgpu, bound = frame.device.wgpu, frame.data.resources
-    names = written(frame.data.rays)
+    names = written(frame.options, frame.data.rays)
     for name in names if sample_count == 1 else set(names) - {"accumulated"}:
         frame.device.write(bound[name], np.full(bound[name].size // 4, rubbish, np.uint32))
     encoder = wgpu.create_command_encoder(label="clear")

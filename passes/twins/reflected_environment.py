@@ -1,0 +1,22 @@
+"""Twin of reflected_environment.wgsl: what stands for a reflection ray that was not sent."""
+
+from typing import Any
+
+import numpy as np
+
+from passes.twins.brdf import reflectance_at_normal, specular_albedo
+from passes.twins.environment import environment
+from passes.twins.gbuffer import GBufferSurface
+from passes.twins.wgsl_functions import F32, dot, reflect
+
+
+def surface_albedo(s: GBufferSurface, view: F32) -> F32:
+    """[n, 3]"""
+    n_v = np.maximum(dot(s.shading_normal, view), np.float32(1.0e-4))
+    return specular_albedo(reflectance_at_normal(s.base_color, s.metalness), s.roughness, n_v)
+
+
+def reflected_environment(frame: Any, s: GBufferSurface, view: F32) -> F32:
+    """[n, 3]"""
+    mirrored = reflect(-view, s.shading_normal)
+    return surface_albedo(s, view) * environment(frame, mirrored)
