@@ -9,6 +9,7 @@ from engine.gpu.errors import UserError
 from engine.scene.upload import decode_normals
 from passes.frame_data import FrameData
 from passes.frame_options import FrameOptions
+from passes.light_history import LIGHTS
 from passes.rays import frame_rays
 from passes.slot_counts import SLOT_COUNTS, sum_slots
 
@@ -28,7 +29,8 @@ def aov_names(options: FrameOptions) -> tuple[str, ...]:
     """Of a frame with these options: of every frame, what is asked for, then the <count>/<ray type>
     of its rays, which only counted frames know."""
     counts = (f"{count}/{ray.name}" for ray in frame_rays(options) for count in SLOT_COUNTS)
-    return (*SURFACE_AOVS, *("motion",) * options.motion, *counts)
+    histories = (f"history_{light}" for light in LIGHTS if options.history)
+    return (*SURFACE_AOVS, *("motion",) * options.finds_motion, *histories, *counts)
 
 
 def read_aov(data: FrameData, name: str) -> NDArray[Any]:
@@ -39,6 +41,9 @@ def read_aov(data: FrameData, name: str) -> NDArray[Any]:
         raise UserError(f"unknown aov '{name}', there are {', '.join(known)}")
     if name == "motion":
         return data.read_motion()
+    if name.startswith("history_") and data.light_history is not None:
+        length = data.light_history.read_length(name.removeprefix("history_"))
+        return length.reshape(data.height, data.width)
     count, _, ray_name = name.partition("/")
     if ray_name:
         ray = next(r for r in data.rays if r.name == ray_name)

@@ -19,6 +19,7 @@ from engine.gpu.stage import Stage
 from passes.display_records import (
     DISPLAY_RANGE,
     DISPLAY_UNIFORMS,
+    FULL_HISTORY,
     FULL_MOTION,
     RANGE_RESULT_BYTES,
     SURFACE_FIELDS,
@@ -121,6 +122,8 @@ class DisplayPass:
 
     @staticmethod
     def _plain_range(output: str) -> tuple[float, float]:
+        if output.startswith("history_"):
+            return (0.0, FULL_HISTORY)
         return (0.0, FULL_MOTION) if output == "motion" else UNIT_RANGE
 
     def maximum(self, output: str, *, difference: bool = False) -> float | None:
@@ -133,7 +136,9 @@ class DisplayPass:
         """`auto_range`, `maximum` and `value` as of one look at what has arrived."""
         self._receive()
         known = self._ranges.get((output, difference))
-        if output == "motion" or (output in SURFACE_FIELDS and output != "depth"):
+        if output.startswith(("motion", "history_")) or (
+            output in SURFACE_FIELDS and output != "depth"
+        ):
             shown: tuple[float, float] | None = self._plain_range(output)
         else:
             shown = known[:2] if known else None
@@ -252,6 +257,9 @@ class DisplayPass:
             "palette": self._palette,
             "shown": self.view,
         }
+        if output.light is not None:
+            own = {n: resources.get(f"{output.light}_{n}") for n in ("history", "filtered")}
+            resources |= {name: buffer for name, buffer in own.items() if buffer is not None}
         if output.kind == "count":
             counts = frame.data.resources[_ray(frame, output).slot_counts]
             resources |= {

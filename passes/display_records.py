@@ -22,6 +22,7 @@ SURFACE_FIELDS = (
     "primitive",
 )
 FULL_MOTION = 16.0  # pixels that are shown at full brightness where no range is given
+FULL_HISTORY = 32.0  # frames remembered that are shown white
 BIN_BITS = 5
 # 32 bins below 32, then 32 for each octave up to 2^32.
 BINS = (1 << BIN_BITS) * (33 - BIN_BITS)

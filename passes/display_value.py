@@ -14,7 +14,7 @@ from engine.gpu.device import Device
 from engine.scene.upload import decode_normals
 from passes.hybrid import HybridFrame
 from passes.motion_records import MOTION_BYTES
-from passes.outputs import Output
+from passes.outputs import HISTORIES, Output
 from passes.rays import RayType
 from passes.shadow_slots import MOST_SLOTS
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
@@ -24,7 +24,8 @@ _VISIBILITY, _SURFACE, _DEPTH, _SHOWN, _NODES = 0, 4, 8, 9, 10
 _SLOTS = MOST_SLOTS
 _COUNT, _BASELINE = _NODES + _SLOTS, _NODES + 2 * _SLOTS
 _MOTION = _NODES + 3 * _SLOTS
-PROBE_BYTES = 4 * (_MOTION + 2)
+_HISTORY = _MOTION + 2
+PROBE_BYTES = 4 * (_HISTORY + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,10 @@ class Probe:
             at = MOTION_BYTES * (y * data.width + x)
             motion = data.resources["motion"]
             encoder.copy_buffer_to_buffer(motion, at, self.buffer, 4 * _MOTION, MOTION_BYTES)
+        if output in HISTORIES and data.light_history is not None:
+            at = data.light_history.length_offset(y * data.width + x)
+            history = data.resources[f"{output.light}_history"]
+            encoder.copy_buffer_to_buffer(history, at, self.buffer, 4 * _HISTORY, 4)
         if output.count is None:
             return
         ray = _ray(frame, output)
@@ -99,6 +104,9 @@ def describe_value(
     if output.name == "motion":
         right, down = words[_MOTION : _MOTION + 2].view(np.float32).tolist()
         return f"{right:+.2f} {down:+.2f} {output.unit}"
+    if output in HISTORIES:
+        length = words[_HISTORY : _HISTORY + 1].view(np.float16)[0]
+        return f"{max(float(length) - 1, 0.0):.3g} {output.unit}"
     seen = int(words[_VISIBILITY])
     if seen == 0xFFFFFFFF:
         return "nothing"

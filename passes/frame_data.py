@@ -19,6 +19,7 @@ from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, UniformRecord
 from passes.gpu_scene import GpuScene
 from passes.hit_records import upload_hit_records
+from passes.light_history import LightHistory, filter_bytes
 from passes.lights_apart import LIGHT_BYTES, LIGHTS_APART
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion import PreviousPicture
@@ -77,11 +78,16 @@ class FrameData:
             self.resources["hit_records"] = self.textures["hit_records"].create_view()
             self.given = (*self.given, "hit_records")
         self.previous: PreviousPicture | None = None
-        if options.motion:
+        if options.finds_motion:
             self.previous = PreviousPicture(device, scene, self.width / self.height)
             self.resources |= self.previous.resources
             self.given = (*self.given, *self.previous.resources)
             self.resources["motion"] = device.buffer("motion", MOTION_BYTES * self.pixels)
+        self.light_history: LightHistory | None = None
+        if options.filtered:
+            self.light_history = LightHistory(device, options, scene.prepared.diagonal)
+            self.resources |= self.light_history.resources
+            self.given = (*self.given, *self.light_history.given)
         # Only a queue's header is cleared: its records are overwritten before they are read.
         self.cleared: dict[str, int | None] = {"primary_failed": None}
         for ray in self.rays:
@@ -125,8 +131,9 @@ class FrameData:
                 self.device.check_binding(
                     f"size {size}: the counts of {ray.name} rays", buffer_bytes(slots)
                 )
-        motion = {"motion": MOTION_BYTES} if self.options.motion else {}
-        for name, item in (self._pixel_bytes() | motion).items():
+        motion = {"motion": MOTION_BYTES} if self.options.finds_motion else {}
+        sizes = self._pixel_bytes() | motion | filter_bytes(self.options)
+        for name, item in sizes.items():
             self.device.check_binding(f"size {size}: the {name} buffer", item * self.pixels)
 
     def _pixel_bytes(self) -> dict[str, int]:
@@ -169,9 +176,12 @@ class FrameData:
         self.textures[name] = texture
         self.resources[name] = texture.create_view()
 
-    def write_inputs(self, inputs: FrameInputs, *, again: bool = False) -> None:
-        """Before a frame is encoded: its uniforms, and the pose of a scene that moves. `again`: it
-        takes the last one's place. UserError for a clip that the scene does not have."""
+    def write_inputs(
+        self, inputs: FrameInputs, *, again: bool = False, dropped: bool = False
+    ) -> None:
+        """Before a frame is encoded: its uniforms, the pose of a scene that moves, and what it
+        remembers. `again`: it takes the last one's place, whose rays were `dropped` or which gave
+        no picture. UserError for a clip that the scene does not have."""
         moving = self.scene.moving
         if moving:
             self._posed = moving.begin(
@@ -186,6 +196,9 @@ class FrameData:
             raise UserError(f"{name}: no clip '{inputs.clip}', nothing moves here")
         if self.previous is not None:
             self.previous.begin(inputs, again=again or inputs.sample_count > 1)
+        if self.light_history is not None:
+            pose = moving.pose if moving else None
+            self.light_history.begin(inputs, pose, whole=not again, dropped=dropped)
         self.device.write(self.resources["frame"], self._uniforms.pack(inputs))
 
     def hold_pose(self, inputs: FrameInputs) -> None:
@@ -198,7 +211,8 @@ class FrameData:
     def read_arrays(self) -> dict[str, Any]:
         """What the frame's twins take of the scene, as it is now, and of the picture before."""
         previous = self.previous.read_arrays() if self.previous else {}
-        return {**self.scene.read_arrays(), **previous}
+        filters = self.light_history.read_arrays() if self.light_history else {}
+        return {**self.scene.read_arrays(), **previous, **filters}
 
     def read_motion(self) -> NDArray[np.float32]:
         """[height, width, 2] pixels; see passes/motion.py."""

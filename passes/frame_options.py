@@ -18,6 +18,10 @@ UPDATES = ("refit", "rebuild", "policy")
 ANY_HITS = {"test": RayFlags.NONE, "opaque": RayFlags.OPAQUE, "reject": RayFlags.REJECT}
 ANY_HIT_MODES = ("inline", "queue")
 MOST_ROUNDS = 8
+# Of filters (passes/light_history.py): frames remembered, and rounds of the denoiser, of which the
+# last one's samples lie 16 pixels apart.
+MOST_HISTORY = 256
+MOST_DENOISER = 5
 # How the frame goes through its queues; see passes/mixed.py and passes/sorting.py.
 PASSES = ("own", "mixed")
 COMPACTIONS = ("workgroup", "subgroup")
@@ -63,6 +67,10 @@ class FrameOptions:
     `reflection_scale` is of the picture's sides, one of REFLECTION_BLOCKS: at "half" the first
     pixel of each block of 2x2 sends the block's only reflection ray, which all four are shown.
 
+    `history` is how many frames light is remembered for, 0 for none; it switches `motion` on.
+    `denoiser` is how many rounds of an edge-avoiding filter smooth it, 0 for none: see
+    passes/light_history.py.
+
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
     time alone, not on the frames before it, and the trees of walking figures stay within a few
@@ -91,6 +99,8 @@ class FrameOptions:
     any_hit_rounds: int = 2
     hit_table: str = "coarse"
     reflection_scale: str = "full"
+    history: int = 0
+    denoiser: int = 0
     passes: str = "own"
     compaction: str = "workgroup"
     ray_sort: str = "none"
@@ -123,6 +133,10 @@ class FrameOptions:
         radius = self.occlusion_radius
         if not 0 <= radius < math.inf:
             raise UserError(f"the occlusion radius is in metres, 0 for its default, not {radius:g}")
+        if not 0 <= self.history <= MOST_HISTORY:
+            raise UserError(f"history is 0 to {MOST_HISTORY} frames, not {self.history}")
+        if not 0 <= self.denoiser <= MOST_DENOISER:
+            raise UserError(f"the denoiser has 0 to {MOST_DENOISER} rounds, not {self.denoiser}")
         for ray_type, mask in self.masks:
             if not 0 <= mask <= FULL_MASK:
                 raise UserError(f"the mask of {ray_type} rays is 8 bits, 0 to 255, not {mask}")
@@ -136,7 +150,17 @@ class FrameOptions:
     def lights_apart(self) -> bool:
         """Whether passes work on light between the rays and the composite
         (passes/lights_apart.py)."""
-        return self.reflection_scale != "full"
+        return self.reflection_scale != "full" or self.filtered
+
+    @property
+    def filtered(self) -> bool:
+        """Whether light is filtered before the composite (passes/light_history.py)."""
+        return self.history > 0 or self.denoiser > 0
+
+    @property
+    def finds_motion(self) -> bool:
+        """Whether the frame has the pass `motion`; what is remembered is found by it."""
+        return self.motion or self.history > 0
 
     def mask(self, ray_type: str) -> int:
         return dict(self.masks).get(ray_type, FULL_MASK)

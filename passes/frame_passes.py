@@ -1,18 +1,19 @@
 """READ FIRST: the hybrid frame as one list of passes.
 
 raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> occlusion
-rays, if wanted -> traverse -> light, if kept apart -> composite, as one submission; before it,
-where the scene moves, its update (`passes.moving`).
+rays, if wanted -> traverse -> light, if kept apart -> its filters -> composite, as one submission;
+before it, where the scene moves, its update (`passes.moving`).
 """
 
 from dataclasses import replace
+from typing import Any
 
 from engine.frame.render_pass import Pass
 from engine.gpu.device import Device
+from passes.filter_stages import composite_lights, filter_stages
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
-from passes.lights_apart import LIGHTS_APART
 from passes.mixed import mixes
 from passes.mixed_passes import mixed_passes
 from passes.motion import PreviousPicture
@@ -32,6 +33,7 @@ def hybrid_passes(
     """The frame, in order. `previous` is its picture before, where `options` ask for motion and the
     scene moves."""
     make = StagePasses(device, scene, options)
+    lights = composite_lights(options)
     return [
         *(scene.moving.passes(options.update) if scene.moving else ()),
         _visible(make),
@@ -42,17 +44,22 @@ def hybrid_passes(
             surface_out="surface",
             depth_out="depth",
         ),
-        *(_motion(make, previous) if options.motion else ()),
+        *(_motion(make, previous) if options.finds_motion else ()),
         *(_mixed_rays(make) if mixes(options, scene.rays_ask) else _rays(make)),
         *(_lights(make) if options.lights_apart else ()),
+        *(_filters(make) if options.filtered else ()),
         make.over_tiles(
             "composite",
             "composite",
-            constants={"OCCLUDED": options.occlusion, "LIGHTS_APART": options.lights_apart},
+            constants={
+                "OCCLUDED": options.occlusion,
+                "LIGHTS_APART": options.lights_apart,
+                "FILTERED": options.filtered,
+            },
             # Where nobody reads it some buffer has to be bound all the same.
             occlusion_results=(OCCLUSION if options.occlusion else SHADOW).results,
-            direct=LIGHTS_APART["direct"] if options.lights_apart else "direct",
-            reflected=LIGHTS_APART["reflected"] if options.lights_apart else "reflected",
+            direct=lights["direct"],
+            reflected=lights["reflected"],
         ),
     ]
 
@@ -70,7 +77,8 @@ def _visible(make: StagePasses) -> Pass:
 
 def _motion(make: StagePasses, previous: PreviousPicture | None) -> list[Pass]:
     posed = previous.passes() if previous else []
-    return [*posed, make.over_tiles("motion", "motion")]
+    shader = "motion_depth" if make.options.history else "motion"
+    return [*posed, make.over_tiles("motion", shader)]
 
 
 def _rays(make: StagePasses) -> list[Pass]:
@@ -150,6 +158,14 @@ def _lights(make: StagePasses) -> list[Pass]:
     return [
         make.over_tiles("light/reflection", "light_reflection", constants=block),
         make.over_tiles("light/direct", "light_direct"),
+    ]
+
+
+def _filters(make: StagePasses) -> list[Pass]:
+    """What of light is remembered, and the denoiser."""
+    return [
+        make.over_tiles(s.name, s.shader, constants=s.constants, **dict[str, Any](s.bind))
+        for s in filter_stages(make.options)
     ]
 
 

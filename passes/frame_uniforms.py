@@ -103,6 +103,19 @@ def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
     )
 
 
+def camera_axes(camera: Camera, aspect: float) -> dict[str, NDArray[np.float64]]:
+    """[3] each in world space, scaled as the uniforms have them: origin, right, up, forward."""
+    tangent = np.tan(camera.y_fov / 2)
+    to_world = np.asarray(camera.transform, np.float64)
+    axes = to_world[:3, :3] / np.linalg.norm(to_world[:3, :3], axis=0)
+    return {
+        "origin": to_world[:3, 3],
+        "right": axes[:, 0] * tangent * aspect,
+        "up": axes[:, 1] * tangent,
+        "forward": -axes[:, 2],
+    }
+
+
 def pack_uniforms(
     inputs: FrameInputs, width: int, height: int, bases: tuple[int, int, int]
 ) -> NDArray[np.void]:
@@ -140,15 +153,10 @@ class UniformRecord:
 
     def _pack_camera(self, camera: Camera) -> None:
         record, aspect = self.record, self._aspect
-        tangent = np.tan(camera.y_fov / 2)
-        to_world = np.asarray(camera.transform, np.float64)
-        axes = to_world[:3, :3] / np.linalg.norm(to_world[:3, :3], axis=0)
         record["view_projection"] = camera.projection(aspect) @ camera.view_matrix()
-        record["camera_origin"][:3] = to_world[:3, 3]
-        record["camera_right"][:3] = axes[:, 0] * tangent * aspect
-        record["camera_up"][:3] = axes[:, 1] * tangent
-        record["camera_forward"][:3] = -axes[:, 2]
-        record["pixel_spread"] = 2 * tangent / self._height
+        for name, axis in camera_axes(camera, aspect).items():
+            record[f"camera_{name}"][:3] = axis
+        record["pixel_spread"] = 2 * np.tan(camera.y_fov / 2) / self._height
 
     def _pack_light(self, light: RectLight) -> None:
         record = self.record

@@ -150,7 +150,8 @@ class HybridFrame:
 
     def _begin(self, frame_index: int, sample_count: int, inputs: FrameInputs | None) -> Traffic:
         """Makes the room that the last frame lacked and writes the uniforms; the traffic so far."""
-        again = self._overfull is not None or not self.whole  # the last one gave no picture
+        dropped = self._overfull is not None
+        again = dropped or not self.whole  # the last one gave no picture
         if self._overfull is not None:
             # Not before: the records of a frame stay readable until the next one.
             larger = self.options.with_larger_stack(STACK_SIZES)
@@ -167,7 +168,7 @@ class HybridFrame:
         self.inputs = replace(
             inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
         )
-        self.data.write_inputs(self.inputs, again=again)
+        self.data.write_inputs(self.inputs, again=again, dropped=dropped)
         return before
 
     def _run_once(

@@ -19,7 +19,7 @@ SURFACE_SHADER = "passes/shaders/display_surface.wgsl"
 @dataclass(frozen=True, slots=True)
 class Output:
     """`name` is unique and stays; `label` is for people. `unit` of a value, "" for none.
-    `shader` is the stage that shows it: see passes/display.py."""
+    `shader` is the stage that shows it: see passes/display.py. `light`: of filters, whose it is."""
 
     name: str
     label: str
@@ -27,6 +27,7 @@ class Output:
     unit: str = ""
     ray_type: str | None = None
     shader: str = SURFACE_SHADER
+    light: str | None = None
 
     @property
     def count(self) -> str | None:
@@ -46,6 +47,28 @@ PASS_OUTPUTS = (
     Output("primitive", "triangle", "id"),
 )
 
+# Of each light: what is remembered of it, and what filters made of it (passes/light_history.py).
+HISTORIES = tuple(
+    Output(
+        f"history_{light}",
+        f"history of {label}",
+        "scalar",
+        "frames",
+        shader="passes/shaders/display_history.wgsl",
+        light=light,
+    )
+    for light, label in (("reflection", "reflections"), ("direct", "direct light"))
+)
+FILTERED = tuple(
+    Output(
+        f"filtered_{light}",
+        f"{label}, filtered",
+        "colour",
+        shader="passes/shaders/display_filtered.wgsl",
+        light=light,
+    )
+    for light, label in (("reflection", "reflections"), ("direct", "direct light"))
+)
 MOTION = Output("motion", "motion", "vector", "pixels", shader="passes/shaders/display_motion.wgsl")
 
 
@@ -66,4 +89,6 @@ def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
         for ray in rays
         for count, (label, unit) in ((name, COUNT_LABELS[name]) for name in SLOT_COUNTS)
     )
-    return PASS_OUTPUTS + (MOTION,) * options.motion + light + counts * options.count
+    filters = HISTORIES * (options.history > 0) + FILTERED * options.filtered
+    shown = PASS_OUTPUTS + (MOTION,) * options.finds_motion + light + filters
+    return shown + counts * options.count

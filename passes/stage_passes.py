@@ -14,7 +14,15 @@ from passes.twins.frame import cpu_passes
 
 SHADERS = "passes/shaders/"
 # Those that look at surfaces, which may be spheres (passes/shaders/surface.wgsl).
-SURFACE_SHADERS = ("resolve", "motion", "reflection", "shadow", "shade", "occlusion")
+SURFACE_SHADERS = (
+    "resolve",
+    "motion",
+    "motion_depth",
+    "reflection",
+    "shadow",
+    "shade",
+    "occlusion",
+)
 # By FrameOptions.compaction: how a workgroup's records get their places in a queue.
 PUSH_SHADERS = {
     "workgroup": f"{SHADERS}queue_push.wgsl",

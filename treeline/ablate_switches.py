@@ -73,6 +73,9 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     add("foliage", foliage, "no vegetation and nothing with holes, or it is all there is")
     half = _option(HALF_RESOLUTION, settings, reflection_scale="half")
     add(HALF_RESOLUTION, half if frame.reflection_scale == "full" else None, "it is so already")
+    for name in ("history", "denoiser"):
+        used = getattr(frame, name) > 0
+        add(name, _option(name, settings, **{name: 0}) if used else None, "there is none")
     asks = frame.any_hit != "opaque" and any(has_holes(scene, i) for i in scene.instances)
     any_hit = _option("any_hit", settings, any_hit="opaque") if asks else None
     add("any_hit", any_hit, "no ray tests for holes")

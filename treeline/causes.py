@@ -89,11 +89,15 @@ _SWITCHES = {
     "hit_grouping": "hit_table",
     "hit_sort": "hit_table",
     "textures": "hit_shading",
+    "history": "hit_shading",
+    "denoiser": "hit_shading",
     "ray_sort": "divergence",
 }
 # Switches that take something out of the picture, and its rays' work with it: that a frame without
 # foliage is cheaper does not say that its rays were dear.
 _CONTENT = frozenset({"characters", "animation", "foliage"})
+# Switches of work that is done by pixels, however many rays there are.
+_BY_PIXEL = frozenset({"history", "denoiser"})
 
 
 def switch_causes() -> dict[str, str]:
@@ -107,4 +111,4 @@ def switch_causes() -> dict[str, str]:
 
 def makes_rays_dear(switch: str, cause: str) -> bool:
     """Whether what the switch turns off makes each ray dearer, in the same picture."""
-    return CAUSE_BY_NAME[cause].per_ray and switch not in _CONTENT
+    return CAUSE_BY_NAME[cause].per_ray and switch not in _CONTENT | _BY_PIXEL

@@ -167,9 +167,10 @@ PROFILES = (
             "roughness_cutoff": 0.4,
             "any_hit_mode": "queue",
             "reflection_scale": "half",
+            "history": 32,
+            "denoiser": 3,
         },
         needs=(COMPUTE,),
-        not_there=("the denoiser",),
     ),
     Profile(
         "RasterFallback",

@@ -19,6 +19,8 @@ FRAME_FIELDS = (
     "seed",
     "gbuffer",
     "reflection_scale",
+    "history",
+    "denoiser",
     "traversal",
     "any_hit",
     "any_hit_mode",

@@ -25,6 +25,8 @@
 
 override OCCLUDED: bool = false;
 override LIGHTS_APART: bool = false;
+// These lights are means already, and occluded ambient light came with the area light's.
+override FILTERED: bool = false;
 
 const MATERIAL_VEC4S: u32 = 4u;
 
@@ -41,7 +43,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let emissive = bitcast<vec4f>(tables[frame.material_base + s.material * MATERIAL_VEC4S + 1u]).xyz;
         let specular = surface_albedo(s, view);
         var ambient = ambient_radiance(s.shading_normal);
-        if (OCCLUDED) { ambient *= f32(occlusion_results[index]); }
+        if (OCCLUDED) { ambient *= select(f32(occlusion_results[index]), 0.0, FILTERED); }
         radiance = emissive + diffuse_albedo(s.base_color, s.metalness, specular) * ambient;
         if (LIGHTS_APART) {
             radiance += unpack_radiance(direct[index]) + unpack_radiance(reflected[index]);
@@ -55,7 +57,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     var sum = vec4f(radiance, 1.0);
-    if (frame.sample_count > 1u) { sum += accumulated[index]; }
+    if (!FILTERED && frame.sample_count > 1u) { sum += accumulated[index]; }
     accumulated[index] = sum;
     let display = linear_to_srgb(tone_map(sum.xyz / sum.w * frame.exposure));
     picture[index] = pack4x8unorm(vec4f(display, 1.0));

@@ -40,6 +40,7 @@ def composite(
     *,
     occluded: bool = False,
     lights_apart: bool = False,
+    filtered: bool = False,
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
     """Adds to `accumulated` [pixels, 4], writes `picture` [pixels]."""
@@ -56,7 +57,9 @@ def composite(
     specular = surface_albedo(s, view)
     diffuse = diffuse_albedo(s.base_color, s.metalness, specular)
     ambient = ambient_radiance(frame, normal)
-    if occluded:
+    if occluded and filtered:
+        ambient = np.zeros_like(ambient)
+    elif occluded:
         ambient = ambient * occlusion_results[here.index].astype(np.float32)[:, None]
     lit = emissive + diffuse * ambient
     if lights_apart:
@@ -70,7 +73,7 @@ def composite(
         radiance[covered] = lit + np.where(brought[:, None], traced, untraced)
 
     total = vector(radiance[:, 0], radiance[:, 1], radiance[:, 2], 1.0)
-    if frame["sample_count"] > 1:
+    if frame["sample_count"] > 1 and not filtered:
         total = total + accumulated[pixels.index]
     accumulated[pixels.index] = total
     display = linear_to_srgb(tone_map(total[:, :3] / total[:, 3:] * frame["exposure"]))

@@ -14,10 +14,12 @@ import numpy as np
 
 from bvh.counters import counter_words
 from passes.candidates import CANDIDATE, queue_names, round_count
+from passes.filter_stages import composite_lights, filter_stages
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.hit_records import pack_hit_records
+from passes.light_history import start_arrays
 from passes.lights_apart import LIGHTS_APART
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion_records import pack_previous
@@ -38,12 +40,15 @@ from passes.sorting import (
 from passes.twins.arguments import arguments
 from passes.twins.arguments_mixed import arguments_mixed
 from passes.twins.composite import composite
+from passes.twins.denoise import denoise
 from passes.twins.gather_rays import gather_rays
 from passes.twins.gbuffer_rays import gbuffer_rays
+from passes.twins.history import history
 from passes.twins.hit_keys import hit_keys
 from passes.twins.light_direct import light_direct
 from passes.twins.light_reflection import light_reflection
 from passes.twins.motion import motion
+from passes.twins.motion_depth import motion_depth
 from passes.twins.occlusion import occlusion
 from passes.twins.queue_push import empty_queue
 from passes.twins.ray_keys import ray_keys
@@ -226,25 +231,37 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
             CpuPass("light/direct", partial(light_direct, slots=slots)),
         ]
 
+    def filters() -> list[CpuPass]:
+        kinds: dict[str, Any] = {"history": history, "denoise": denoise}
+        found = []
+        for stage in filter_stages(options):
+            settings = {name.lower(): value for name, value in stage.constants.items()}
+            twin = partial(kinds[stage.shader], **settings)
+            found.append(CpuPass(stage.name, twin, stage.bind))
+        return found
+
+    moved: Any = motion_depth if options.history else motion
     primary: dict[str, Any] = {"mask": options.mask(PRIMARY), "flags": options.ray_flags}
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
     return [
         CpuPass("gbuffer/rays", partial(gbuffer_rays, **primary), {"ids_out": "ids"}),
         CpuPass("gbuffer/resolve", resolve, resolved),
-        *((CpuPass("motion", motion),) if options.motion else ()),
+        *((CpuPass("motion", moved),) if options.finds_motion else ()),
         *(mixed() if mixes(options, asks) else own()),
         *(lights() if options.lights_apart else ()),
+        *(filters() if options.filtered else ()),
         CpuPass(
             "composite",
             partial(
                 composite,
                 occluded=options.occlusion,
                 lights_apart=options.lights_apart,
+                filtered=options.filtered,
                 slots=slots,
             ),
             {
                 "occlusion_results": (OCCLUSION if options.occlusion else SHADOW).results,
-                **(LIGHTS_APART if options.lights_apart else {}),
+                **composite_lights(options),
             },
         ),
     ]
@@ -272,6 +289,7 @@ def make_resources(
         "previous_objects": prepared_arrays["tables"],
         "previous_vertices": prepared_arrays["geometry"],
         "motion": np.zeros((pixels, 2), np.float32),
+        **(start_arrays(options) if options.filtered else {}),
         **(prepared_arrays if arrays is None else arrays),
         "frame": pack_uniforms(inputs, width, height, bases),
         "ids": np.zeros((height, width, 2), np.uint32),

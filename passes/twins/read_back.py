@@ -45,7 +45,7 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         found[name] = read(bound[name], kind, count=width * pixels).reshape(pixels, width)
     for name in LIGHTS_APART.values() if data.options.lights_apart else ():
         found[name] = read(bound[name], np.uint32, count=2 * pixels).reshape(pixels, 2)
-    if data.options.motion:
+    if data.options.finds_motion:
         found["motion"] = data.read_motion().reshape(pixels, 2).copy()
     found["picture"] = read(bound["picture"], np.uint32, count=pixels)
     found["primary_failed"] = read(bound["primary_failed"], np.uint32, count=1)

@@ -56,7 +56,7 @@ def test_compute_is_what_there_is_today() -> None:
     assert "max-storage-buffer-binding-size is 134,217,728, 1,073,741,824 needed" in high[1]
     answers = dict(found.lines())
     assert answers["ComputeFull"] == "CHOSEN"
-    assert "the denoiser: not there yet" in answers["ComputeHalf"]
+    assert answers["ComputeHalf"].startswith("possible")
     assert "shadow maps: not there yet" in answers["RasterFallback"]
     assert list(answers) == [profile.name for profile in PROFILES]
 

@@ -30,6 +30,14 @@ class RaysSent:
         Literal["full", "half"],
         typer.Option(help="Reflection rays at the picture's size, or one for each 2x2 pixels."),
     ] = "full"
+    history: Annotated[
+        int,
+        typer.Option(min=0, max=256, help="Frames that light is remembered for; 0: none."),
+    ] = 0
+    denoiser: Annotated[
+        int,
+        typer.Option(min=0, max=5, help="Rounds of the filter that smooths noise; 0: none."),
+    ] = 0
     occlusion: Annotated[
         bool, typer.Option("--occlusion", help="Occlude ambient light, by a ray a pixel.")
     ] = False
@@ -52,6 +60,8 @@ class RaysSent:
             "seed": self.seed,
             "gbuffer": self.gbuffer,
             "reflection_scale": self.reflection_scale,
+            "history": self.history,
+            "denoiser": self.denoiser,
             "occlusion": self.occlusion,
             "occlusion_radius": radius or 0.0,
         }

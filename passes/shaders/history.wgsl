@@ -1,0 +1,237 @@
+// Blends a light with what is remembered of it from the frames before: see passes/light_history.py.
+// A pixel's past is looked for where its surface was on the picture before, or where what it reflects
+// was seen there, in the four pixels around that place, each of which counts if it showed the same
+// object, facing the same way, in the same plane.
+#import passes.frame_uniforms
+#import passes.filter_records
+#import "passes/shaders/filter_light.wgsl"
+
+@group(0) @binding(0) var<uniform> frame: FrameUniforms;
+@group(0) @binding(1) var<uniform> filter_view: FilterView;
+@group(0) @binding(2) var visibility: texture_2d<u32>;
+@group(0) @binding(3) var surface: texture_2d<u32>;
+@group(0) @binding(4) var depth: texture_2d<f32>;
+@group(0) @binding(5) var<storage, read> light: array<vec2u>;
+@group(0) @binding(6) var<storage, read> occlusion_results: array<u32>;
+@group(0) @binding(7) var<storage, read> motion: array<vec2f>;
+@group(0) @binding(8) var<storage, read> depth_before: array<f32>;
+@group(0) @binding(9) var<storage, read_write> guide: array<vec4u>;
+@group(0) @binding(10) var<storage, read_write> history: array<vec4u>;
+@group(0) @binding(11) var<storage, read_write> filtered: array<vec2u>;
+
+override OCCLUDED: bool = false; // ambient light comes with the area light's
+override DENOISED: bool = false; // a denoiser goes on with `filtered`, else the composite does
+
+const SAME_NORMAL: f32 = 0.9; // cosine
+const SAME_PLANE: f32 = 0.01; // distance from it, of the depth; a pixel's size more
+const CLAMP_DEVIATIONS: f32 = 1.5;
+const LEAST_SAMPLES: f32 = 4.0; // from which on their deviation is taken at its word
+
+const REACH: u32 = 2u; // of a pixel's neighbourhood
+const TILE: u32 = 8u + 2u * REACH;
+const TILE_PIXELS: u32 = TILE * TILE;
+
+var<workgroup> tile_light: array<vec3f, TILE_PIXELS>;
+var<workgroup> tile_normal: array<vec3f, TILE_PIXELS>;
+var<workgroup> tile_object: array<u32, TILE_PIXELS>; // NOTHING: without a light
+
+// The light of a pixel in this frame, as filters see it.
+fn sample_of(pixel: vec2u, s: GBufferSurface, view: vec3f) -> vec3f {
+    let index = pixel.y * frame.width + pixel.x;
+    var radiance = unpack_radiance(light[index]);
+    if (OCCLUDED && !REFLECTION && occlusion_results[index] != 0u) {
+        let diffuse = diffuse_albedo(s.base_color, s.metalness, surface_albedo(s, view));
+        radiance += diffuse * ambient_radiance(s.shading_normal);
+    }
+    return radiance / light_factor(s, view);
+}
+
+fn load_tile(corner: vec2i, lane: u32) {
+    for (var k = lane; k < TILE_PIXELS; k += 64u) {
+        let place = corner + vec2i(i32(k % TILE), i32(k / TILE));
+        tile_object[k] = NOTHING;
+        if (any(place < vec2i(0)) || place.x >= i32(frame.width) || place.y >= i32(frame.height)) { continue; }
+        let pixel = vec2u(place);
+        let object = textureLoad(visibility, pixel, 0).x;
+        let s = unpack_surface(textureLoad(surface, pixel, 0));
+        if (!has_light(object, s.roughness)) { continue; }
+        tile_object[k] = object;
+        tile_normal[k] = s.shading_normal;
+        tile_light[k] = sample_of(pixel, s, normalize(-camera_direction(pixel)));
+    }
+}
+
+// The samples of a pixel and of those around it on the same surface.
+struct Neighbourhood {
+    mean: vec3f,
+    deviation: vec3f,
+    light_deviation: f32, // of the luminance
+}
+
+fn neighbourhood(lane: u32) -> Neighbourhood {
+    let first = (lane >> 3u) * TILE + (lane & 7u);
+    let centre = first + REACH * TILE + REACH;
+    var count = 0.0;
+    // From the centre's, so that equal samples have no deviation.
+    var sum = vec3f(0.0);
+    var squares = vec3f(0.0);
+    var light_sum = 0.0;
+    var light_squares = 0.0;
+    for (var y = 0u; y <= 2u * REACH; y += 1u) {
+        for (var x = 0u; x <= 2u * REACH; x += 1u) {
+            let k = first + y * TILE + x;
+            if (tile_object[k] != tile_object[centre]) { continue; }
+            if (dot(tile_normal[k], tile_normal[centre]) < SAME_NORMAL) { continue; }
+            let apart = tile_light[k] - tile_light[centre];
+            let light_apart = luminance(apart);
+            count += 1.0;
+            sum += apart;
+            squares += apart * apart;
+            light_sum += light_apart;
+            light_squares += light_apart * light_apart;
+        }
+    }
+    let mean = sum / count;
+    let light_mean = light_sum / count;
+    return Neighbourhood(tile_light[centre] + mean,
+        sqrt(max(squares / count - mean * mean, vec3f(0.0))),
+        sqrt(max(light_squares / count - light_mean * light_mean, 0.0)));
+}
+
+// What is remembered of a light: its mean, over how many frames, and a sample's standard deviation.
+struct Past {
+    light: vec3f,
+    length: f32,
+    deviation: f32,
+}
+
+fn past_at(index: u32) -> Past {
+    let words = history[filter_view.before + index];
+    let more = unpack2x16float(words.w);
+    return Past(bitcast<vec3f>(words.xyz), more.x, more.y);
+}
+
+// Through a place on the picture before, in pixels: one unit along that view's axis.
+fn direction_before(place: vec2f) -> vec3f {
+    let x = place.x / f32(frame.width) * 2.0 - 1.0;
+    let y = 1.0 - place.y / f32(frame.height) * 2.0;
+    return filter_view.forward.xyz + x * filter_view.right.xyz + y * filter_view.up.xyz;
+}
+
+// Where the picture before showed a point that stood still; z is not positive behind its camera.
+fn place_before(point: vec3f) -> vec3f {
+    let v = point - filter_view.origin.xyz;
+    let z = dot(v, filter_view.forward.xyz);
+    let x = dot(v, filter_view.right.xyz) / dot(filter_view.right.xyz, filter_view.right.xyz) / z;
+    let y = dot(v, filter_view.up.xyz) / dot(filter_view.up.xyz, filter_view.up.xyz) / z;
+    return vec3f((0.5 + 0.5 * x) * f32(frame.width), (0.5 - 0.5 * y) * f32(frame.height), z);
+}
+
+// How far what a surface reflects moved apart from the surface itself, in pixels. It is seen as far
+// behind the surface as it lies before it, of a rough one the nearer the rougher (Lagarde, de Rousiers,
+// "Moving Frostbite to PBR", 2014, the dominant direction of the lobe). Of curved mirrors this is too
+// far: there the clamp has to do.
+fn reflected_motion(direction: vec3f, z: f32, distance: f32, roughness: f32) -> vec2f {
+    let smoothness = 1.0 - roughness;
+    let behind = distance * smoothness * (sqrt(smoothness) + roughness);
+    let point = frame.camera_origin.xyz + direction * z;
+    let image = place_before(point + normalize(direction) * behind);
+    let itself = place_before(point);
+    return select(vec2f(0.0), image.xy - itself.xy, image.z > 0.0 && itself.z > 0.0);
+}
+
+fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
+    var past = Past(vec3f(0.0), 0.0, 0.0);
+    let index = pixel.y * frame.width + pixel.x;
+    let z_before = depth_before[index];
+    if (z_before <= 0.0) { return past; }
+    let was = vec2f(pixel) + 0.5 - motion[index];
+    let point = direction_before(was) * z_before; // from the camera before
+    var place = was;
+    if (REFLECTION) {
+        let direction = camera_direction(pixel);
+        place += reflected_motion(direction, textureLoad(depth, pixel, 0).x, unpack_w(light[index]), s.roughness);
+    }
+    let first = floor(place - 0.5);
+    let part = place - 0.5 - first;
+    let off_plane = z_before * (SAME_PLANE + frame.pixel_spread);
+    var total = 0.0;
+    for (var k = 0u; k < 4u; k += 1u) {
+        let step = vec2f(f32(k & 1u), f32(k >> 1u));
+        let tap = first + step;
+        if (any(tap < vec2f(0.0)) || tap.x >= f32(frame.width) || tap.y >= f32(frame.height)) { continue; }
+        let at = u32(tap.y) * frame.width + u32(tap.x);
+        let seen = guide[filter_view.before + at];
+        let there = direction_before(tap + 0.5) * bitcast<f32>(seen.x);
+        let old = past_at(at);
+        let same = old.length > 0.0 && seen.z == object
+            && dot(decode_normal(seen.y), s.shading_normal) >= SAME_NORMAL
+            && abs(dot(there - point, s.geometric_normal)) <= off_plane;
+        if (!same) { continue; }
+        let sides = mix(vec2f(1.0) - part, part, step);
+        let weight = sides.x * sides.y;
+        total += weight;
+        past.light += weight * old.light;
+        past.length += weight * old.length;
+        past.deviation += weight * old.deviation;
+    }
+    if (total < 1.0e-3) { return Past(vec3f(0.0), 0.0, 0.0); }
+    return Past(past.light / total, past.length / total, past.deviation / total);
+}
+
+fn fit_to(around: Neighbourhood, past: Past) -> Past {
+    let reach = CLAMP_DEVIATIONS * around.deviation;
+    let light = clamp(past.light, around.mean - reach, around.mean + reach);
+    // What had to be changed far is remembered the less.
+    let changed = abs(luminance(past.light - light));
+    let trust = 1.0 - changed / max(changed + CLAMP_DEVIATIONS * around.light_deviation, 1.0e-6);
+    return Past(light, past.length * trust, past.deviation);
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let pixel = tile_pixel(group, lane);
+    load_tile(vec2i(tile_pixel(group, 0u)) - i32(REACH), lane);
+    workgroupBarrier();
+    if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
+    let index = pixel.y * frame.width + pixel.x;
+    let object = textureLoad(visibility, pixel, 0).x;
+    let words = textureLoad(surface, pixel, 0);
+    let s = unpack_surface(words);
+    if (!REFLECTION) {
+        let z = bitcast<u32>(textureLoad(depth, pixel, 0).x);
+        guide[filter_view.after + index] = vec4u(z, words.x, object, bitcast<u32>(s.roughness));
+    }
+    if (!has_light(object, s.roughness)) {
+        history[filter_view.after + index] = vec4u(0u);
+        filtered[index] = light[index];
+        return;
+    }
+    let around = neighbourhood(lane);
+    var past = Past(vec3f(0.0), 0.0, 0.0);
+    if (filter_view.past == PAST_SAME) {
+        past = past_at(index);
+    } else if (filter_view.past == PAST_MOVED) {
+        past = moved_past(pixel, object, s);
+        let clamps = select(CLAMPED_DIRECT, CLAMPED_REFLECTION, REFLECTION);
+        if ((filter_view.clamped & clamps) != 0u) { past = fit_to(around, past); }
+    }
+    let now = tile_light[((lane >> 3u) + REACH) * TILE + (lane & 7u) + REACH];
+    let length = min(past.length + 1.0, filter_view.limit);
+    let share = 1.0 / length;
+    let apart = now - past.light;
+    let mean = past.light + share * apart;
+    // The variance of a sample, as the mean moves on (West, CACM 1979, with weights that fade).
+    let shift = luminance(apart);
+    let first = past.length < 0.5;
+    let squares = past.deviation * past.deviation + share * shift * shift;
+    let deviation = select(sqrt((1.0 - share) * squares), 0.0, first);
+    history[filter_view.after + index] = vec4u(bitcast<vec3u>(mean), pack2x16float(vec2f(length, min(deviation, 6.0e4))));
+    if (DENOISED) {
+        let of_sample = select(deviation, around.light_deviation, length < LEAST_SAMPLES);
+        filtered[index] = pack_radiance(mean, min(of_sample / sqrt(length), 6.0e4));
+    } else {
+        let factor = light_factor(s, normalize(-camera_direction(pixel)));
+        filtered[index] = pack_radiance(mean * factor, unpack_w(light[index]));
+    }
+}

@@ -1,0 +1,262 @@
+"""Twin of history.wgsl: a light blended with what is remembered of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passes.filter_records import CLAMPED_DIRECT, CLAMPED_REFLECTION, PASTS
+from passes.twins.brdf import diffuse_albedo
+from passes.twins.camera import camera_direction
+from passes.twins.environment import ambient_radiance
+from passes.twins.filter_light import has_light, light_factor, luminance, unpack_w
+from passes.twins.gbuffer import NOTHING, GBufferSurface, Pixels, tile_pixels, unpack_surface
+from passes.twins.octahedral import decode_normal
+from passes.twins.reflected_environment import surface_albedo
+from passes.twins.tone_map import pack_radiance, unpack_radiance
+from passes.twins.wgsl_functions import (
+    F32,
+    U32,
+    dot,
+    mix,
+    normalize,
+    pack_2x16_float,
+    to_float,
+    to_words,
+    unpack_2x16_float,
+    vector,
+)
+
+SAME_NORMAL = np.float32(0.9)
+SAME_PLANE = np.float32(0.01)
+CLAMP_DEVIATIONS = np.float32(1.5)
+LEAST_SAMPLES = 4.0
+REACH = 2
+ONE, HALF, NONE, LARGEST = (np.float32(x) for x in (1.0, 0.5, 0.0, 6.0e4))
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Of [n] pixels: `light` [n, 3], the frames that it is the mean of, a sample's deviation."""
+
+    light: F32
+    length: F32
+    deviation: F32
+
+
+def no_past(count: int) -> Past:
+    zeros = np.zeros(count, np.float32)
+    return Past(np.zeros((count, 3), np.float32), zeros, zeros.copy())
+
+
+def past_at(history: U32, index: Any) -> Past:
+    words = history[index]
+    more = unpack_2x16_float(words[:, 3])
+    return Past(to_float(words[:, :3]), more[:, 0], more[:, 1])
+
+
+def direction_before(frame: Any, view: Any, place: F32) -> F32:
+    """[n, 3] of `place` [n, 2]."""
+    x = place[:, :1] / np.float32(frame["width"]) * np.float32(2.0) - ONE
+    y = ONE - place[:, 1:] / np.float32(frame["height"]) * np.float32(2.0)
+    return view["forward"][:3] + x * view["right"][:3] + y * view["up"][:3]
+
+
+def place_before(frame: Any, view: Any, point: F32) -> F32:
+    """[n, 3] pixels, and depth."""
+    v = point - view["origin"][:3]
+    right, up = view["right"][:3], view["up"][:3]
+    z = dot(v, view["forward"][:3])
+    x = dot(v, right) / dot(right, right) / z
+    y = dot(v, up) / dot(up, up) / z
+    width, height = np.float32(frame["width"]), np.float32(frame["height"])
+    return vector((HALF + HALF * x) * width, (HALF - HALF * y) * height, z)
+
+
+def reflected_motion(
+    frame: Any, view: Any, direction: F32, z: F32, distance: F32, roughness: F32
+) -> F32:
+    """[n, 2] pixels"""
+    smoothness = ONE - roughness
+    behind = distance * smoothness * (np.sqrt(smoothness) + roughness)
+    point = frame["camera_origin"][:3] + direction * z[:, None]
+    image = place_before(frame, view, point + normalize(direction) * behind[:, None])
+    itself = place_before(frame, view, point)
+    seen = (image[:, 2:] > 0.0) & (itself[:, 2:] > 0.0)
+    return np.where(seen, image[:, :2] - itself[:, :2], NONE)
+
+
+def around(frame: Any, here: Pixels, object: U32, normal: F32, light: F32) -> tuple[F32, F32, F32]:
+    """Mean and deviation [n, 3] of the samples of `here` and of those around on the same surface,
+    and the deviation [n] of their luminance."""
+    width, height = int(frame["width"]), int(frame["height"])
+    padded: list[Any] = []
+    for values, empty in ((object, NOTHING), (normal, 0.0), (light, 0.0)):
+        side = (height + 2 * REACH, width + 2 * REACH)
+        grid = np.full((*side, *values.shape[1:]), empty, values.dtype)
+        grid[here.y + REACH, here.x + REACH] = values
+        padded.append(grid)
+    n = len(object)
+    count, light_sum, light_squares = (np.zeros(n, np.float32) for _ in range(3))
+    total, squares = (np.zeros((n, 3), np.float32) for _ in range(2))
+    for y in range(2 * REACH + 1):
+        for x in range(2 * REACH + 1):
+            other, facing, lit = (grid[here.y + y, here.x + x] for grid in padded)
+            same = (other == object) & (dot(facing, normal) >= SAME_NORMAL)
+            apart = np.where(same[:, None], lit - light, NONE)
+            light_apart = luminance(apart)
+            count += same
+            total += apart
+            squares += apart * apart
+            light_sum += light_apart
+            light_squares += light_apart * light_apart
+    mean, light_mean = total / count[:, None], light_sum / count
+    deviation = np.sqrt(np.maximum(squares / count[:, None] - mean * mean, NONE))
+    light_deviation = np.sqrt(np.maximum(light_squares / count - light_mean * light_mean, NONE))
+    return light + mean, deviation, light_deviation
+
+
+def moved_past(
+    frame: Any,
+    view: Any,
+    here: Pixels,
+    object: U32,
+    s: GBufferSurface,
+    depth: F32,
+    distance: F32,
+    motion: F32,
+    depth_before: F32,
+    guide: U32,
+    history: U32,
+    reflection: bool,
+) -> Past:
+    before, width, height = int(view["before"]), int(frame["width"]), int(frame["height"])
+    z_before = depth_before[here.index]
+    was = vector(here.x, here.y) + HALF - motion[here.index]
+    point = direction_before(frame, view, was) * z_before[:, None]
+    place = was
+    if reflection:
+        direction = camera_direction(frame, here.x, here.y)
+        place = was + reflected_motion(
+            frame, view, direction, depth[here.y, here.x], distance, s.roughness
+        )
+    first = np.floor(place - HALF)
+    part = place - HALF - first
+    off_plane = z_before * (SAME_PLANE + np.float32(frame["pixel_spread"]))
+    past = no_past(len(object))
+    total = np.zeros(len(object), np.float32)
+    for k in range(4):
+        step = np.array([k & 1, k >> 1], np.float32)
+        tap = first + step
+        inside = (tap >= 0.0).all(-1) & (tap[:, 0] < width) & (tap[:, 1] < height)
+        at = np.where(inside, tap[:, 1] * width + tap[:, 0], 0).astype(np.int64)
+        seen = guide[before + at]
+        there = direction_before(frame, view, tap + HALF) * to_float(seen[:, 0])[:, None]
+        old = past_at(history, before + at)
+        same = inside & (z_before > 0.0) & (old.length > 0.0) & (seen[:, 2] == object)
+        same &= dot(decode_normal(seen[:, 1]), s.shading_normal) >= SAME_NORMAL
+        same &= np.abs(dot(there - point, s.geometric_normal)) <= off_plane
+        sides = mix(ONE - part, part, step)
+        weight = np.where(same, sides[:, 0] * sides[:, 1], NONE)
+        total += weight
+        past.light[:] += np.where(same[:, None], weight[:, None] * old.light, NONE)
+        past.length[:] += np.where(same, weight * old.length, NONE)
+        past.deviation[:] += np.where(same, weight * old.deviation, NONE)
+    found = total >= np.float32(1.0e-3)
+    safe = np.where(found, total, ONE)
+    return Past(
+        np.where(found[:, None], past.light / safe[:, None], NONE),
+        np.where(found, past.length / safe, NONE),
+        np.where(found, past.deviation / safe, NONE),
+    )
+
+
+def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past) -> Past:
+    reach = CLAMP_DEVIATIONS * deviation
+    light = np.minimum(np.maximum(past.light, mean - reach), mean + reach)
+    changed = np.abs(luminance(past.light - light))
+    room = np.maximum(changed + CLAMP_DEVIATIONS * light_deviation, np.float32(1.0e-6))
+    return Past(light, past.length * (ONE - changed / room), past.deviation)
+
+
+@np.errstate(all="ignore")
+def history(
+    frame: Any,
+    filter_view: Any,
+    visibility: U32,
+    surface: U32,
+    depth: F32,
+    light: U32,
+    occlusion_results: U32,
+    motion: F32,
+    depth_before: F32,
+    guide: U32,
+    history: U32,
+    filtered: U32,
+    *,
+    reflection: bool = False,
+    occluded: bool = False,
+    denoised: bool = False,
+) -> None:
+    """Writes the frame's half of `history` [2 * pixels, 4], `filtered` [pixels, 2], and with the
+    area light's `guide` [2 * pixels, 4]."""
+    after = int(filter_view["after"])
+    pixels = tile_pixels(frame)
+    object = visibility[pixels.y, pixels.x, 0]
+    words = surface[pixels.y, pixels.x]
+    s = unpack_surface(words)
+    if not reflection:
+        z = to_words(depth[pixels.y, pixels.x])
+        guide[after + pixels.index] = np.stack([z, words[:, 0], object, to_words(s.roughness)], -1)
+    history[after + pixels.index] = 0
+    filtered[pixels.index] = light[pixels.index]
+    lit = np.flatnonzero(has_light(frame, object, s.roughness, reflection))
+    here, object, s = pixels[lit], object[lit], unpack_surface(words[lit])
+    view = normalize(-camera_direction(frame, here.x, here.y))
+    factor = light_factor(s, view, reflection)
+    radiance = unpack_radiance(light[here.index])
+    if occluded and not reflection:
+        diffuse = diffuse_albedo(s.base_color, s.metalness, surface_albedo(s, view))
+        arrives = occlusion_results[here.index] != 0
+        ambient = diffuse * ambient_radiance(frame, s.shading_normal)
+        radiance = radiance + np.where(arrives[:, None], ambient, NONE)
+    now = radiance / factor
+    w = unpack_w(light[here.index])
+    mean, spread, light_spread = around(frame, here, object, s.shading_normal, now)
+
+    past = no_past(len(lit))
+    kind = PASTS[int(filter_view["past"])]
+    if kind == "same":
+        past = past_at(history, int(filter_view["before"]) + here.index)
+    elif kind == "moved":
+        past = moved_past(
+            frame,
+            filter_view,
+            here,
+            object,
+            s,
+            depth,
+            w,
+            motion,
+            depth_before,
+            guide,
+            history,
+            reflection,
+        )
+        if int(filter_view["clamped"]) & (CLAMPED_REFLECTION if reflection else CLAMPED_DIRECT):
+            past = fit_to(mean, spread, light_spread, past)
+    length = np.minimum(past.length + ONE, np.float32(filter_view["limit"]))
+    share = ONE / length
+    apart = now - past.light
+    blended = past.light + share[:, None] * apart
+    shift = luminance(apart)
+    squares = past.deviation * past.deviation + share * shift * shift
+    deviation = np.where(past.length < HALF, NONE, np.sqrt((ONE - share) * squares))
+    more = pack_2x16_float(vector(length, np.minimum(deviation, LARGEST)))
+    history[after + here.index] = np.concatenate([to_words(blended), more[:, None]], -1)
+    if denoised:
+        of_sample = np.where(length < LEAST_SAMPLES, light_spread, deviation)
+        of_mean = np.minimum(of_sample / np.sqrt(length), LARGEST)
+        filtered[here.index] = pack_radiance(blended, of_mean)
+    else:
+        filtered[here.index] = pack_radiance(blended * factor, w)
