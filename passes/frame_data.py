@@ -256,6 +256,12 @@ class FrameData:
         words = self.device.read(self.resources["picture"], np.uint8, count=4 * self.pixels)
         return words.reshape(self.height, self.width, 4)[..., :3].copy()
 
+    def read_radiance(self) -> NDArray[np.float32]:
+        """[height, width, 3] the running mean, linear."""
+        sums = self.device.read(self.resources["accumulated"], np.float32, count=4 * self.pixels)
+        sums = sums.reshape(self.height, self.width, 4)
+        return sums[..., :3] / sums[..., 3:]
+
     def read_texture(self, name: str) -> NDArray[Any]:
         """[height, width, words] uint32 (float32 for depth)."""
         words = 4 if TEXTURES[name] == "rgba32uint" else 1

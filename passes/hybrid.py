@@ -210,6 +210,10 @@ class HybridFrame:
         """uint8 [height, width, 3], sRGB, tone-mapped mean of the samples so far."""
         return self.data.read_picture()
 
+    def radiance(self) -> Any:
+        """float32 [height, width, 3], the linear mean of the samples so far, before exposure."""
+        return self.data.read_radiance()
+
     def aov(self, name: str) -> Any:
         """One of depth (metres along the view axis, inf where nothing is), normal, roughness,
         metalness, base_color, material, object, primitive; of frames with motion that (2 numbers,

@@ -11,6 +11,7 @@ MOST_BOUNCES = 4
 MOST_SLOTS = MOST_RAYS * (1 + MOST_BOUNCES)  # of a pixel
 # Shaders that know slots.
 SLOT_SHADERS = (
+    "reflection",
     "shadow",
     "shade",
     "light_reflection",

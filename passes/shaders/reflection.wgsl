@@ -1,12 +1,16 @@
 // Sends one reflection ray from each pixel that is smooth enough, or from those that stand for their
 // block of pixels (reflection_block.wgsl), a lane each: a visible GGX normal is sampled
-// and the view direction mirrored about it. A direction below the geometric horizon would start
-// inside the surface: it is mirrored up again and counted in `replaced`.
+// and the view direction mirrored about it. What a rough lobe sends below the surface that it belongs
+// to, it loses (Heitz 2018, section 5): no ray, no light. A direction above the shading normal's horizon
+// but below the geometric one would start inside the surface: it is mirrored up again and counted in
+// `replaced`.
 #import passes.frame_uniforms
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
+#import "passes/shaders/shadow_slot.wgsl"
+#import "passes/shaders/tone_map.wgsl"
 #import $push
 #import passes.rays.reflection
 
@@ -17,7 +21,8 @@ alias PushRecord = ReflectionRay;
 @group(0) @binding(2) var<storage, read> geometry: array<u32>;
 @group(0) @binding(3) var visibility: texture_2d<u32>;
 @group(0) @binding(4) var surface: texture_2d<u32>;
-@group(0) @binding(5) var<storage, read_write> push_queue: PushQueue;
+@group(0) @binding(5) var<storage, read_write> reflected: array<vec2u>;
+@group(0) @binding(6) var<storage, read_write> push_queue: PushQueue;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -31,7 +36,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         let seen = textureLoad(visibility, pixel, 0);
         let s = unpack_surface(textureLoad(surface, pixel, 0));
         if (seen.x != NOTHING && s.roughness <= frame.roughness_cutoff) {
-            wanted = true;
             let view = normalize(-camera_direction(pixel));
             let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
             var half_vector = s.shading_normal;
@@ -44,8 +48,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 half_vector = h.x * b.tangent + h.y * b.bitangent + h.z * s.shading_normal;
             }
             var direction = normalize(2.0 * dot(view, half_vector) * half_vector - view);
+            wanted = s.roughness < MIRROR_ROUGHNESS || dot(direction, s.shading_normal) > 0.0;
             let height = dot(direction, s.geometric_normal);
-            if (height <= 0.0) {
+            if (wanted && height <= 0.0) {
                 direction = normalize(direction + (1.0e-4 - 2.0 * height) * s.geometric_normal);
                 atomicAdd(&push_queue.header.replaced, 1u);
             }
@@ -56,7 +61,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let spread = pixel_spread + s.roughness * s.roughness;
             ray = ReflectionRay(array<f32, 3>(origin.x, origin.y, origin.z), index,
                 array<f32, 3>(direction.x, direction.y, direction.z), pack2x16float(vec2f(min(width, 6.0e4), spread)));
-            vote(lane);
+            if (wanted) {
+                vote(lane);
+            } else {
+                let place = reflected_place(index);
+                reflected[place] = pack_radiance(vec3f(0.0), MISS_DISTANCE);
+                for (var i = 1u; i <= REFLECTION_BOUNCES * SHADOW_RAYS; i += 1u) { reflected[place + i] = vec2u(0u); }
+            }
         }
     }
     push(lane, wanted, ray);

@@ -195,7 +195,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     reflection_rays = [
         CpuPass(
             "rays/reflection",
-            partial(reflection, reflection_block=options.reflection_block),
+            partial(reflection, reflection_block=options.reflection_block, slots=slots),
             {"push_queue": filled(REFLECTION)},
         ),
         *ordered(REFLECTION),

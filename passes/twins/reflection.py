@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 
 from passes.rays.reflection import REFLECTION_RECORD
+from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.brdf import MIRROR_ROUGHNESS
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import REFLECTION_DIMENSION, basis, random, sample_visible_normal
+from passes.twins.shadow_slot import reflected_place
 from passes.twins.surface import ray_origin, surface_point
+from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.wgsl_functions import (
     U32,
     dot,
@@ -29,11 +32,14 @@ def reflection(
     geometry: U32,
     visibility: U32,
     surface: U32,
+    reflected: U32,
     push_queue: RayQueue,
     *,
     reflection_block: int = 1,
+    slots: ShadowSlots = ONE_RAY,
 ) -> None:
-    """Pushes onto `push_queue`."""
+    """Pushes onto `push_queue`; pixels whose lobe loses its sample are brought nothing in
+    `reflected` [pixels, n]."""
     pixels = tile_pixels(frame, reflection_block)
     seen = visibility[pixels.y, pixels.x]
     s = unpack_surface(surface[pixels.y, pixels.x])
@@ -55,6 +61,12 @@ def reflection(
     half_vector = np.where((s.roughness >= MIRROR_ROUGHNESS)[:, None], sampled, normal)
     mirrored = np.float32(2.0) * dot(view, half_vector)[:, None] * half_vector - view
     direction = normalize(mirrored)
+    kept = (s.roughness < MIRROR_ROUGHNESS) | (dot(direction, normal) > 0.0)
+    lost = reflected_place(slots, pixels.index[~kept])
+    words = reflected.reshape(-1, 2)
+    words[lost] = pack_radiance(np.zeros((len(lost), 3), np.float32), MISS_DISTANCE)
+    for i in range(1, 1 + slots.bounces * slots.rays):
+        words[lost + np.uint32(i)] = 0
     height = dot(direction, s.geometric_normal)
     lift = np.float32(1.0e-4) - np.float32(2.0) * height
     raised = normalize(direction + lift[:, None] * s.geometric_normal)
@@ -67,5 +79,5 @@ def reflection(
     rays["pixel"] = pixels.index
     rays["direction"] = direction
     rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
-    push_queue.push(rays)
-    push_queue.add("replaced", int((height <= 0.0).sum()))
+    push_queue.push(rays[kept])
+    push_queue.add("replaced", int((kept & (height <= 0.0)).sum()))

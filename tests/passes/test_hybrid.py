@@ -37,12 +37,12 @@ def test_a_frame_does_not_depend_on_those_before_it(draw: Any, room: Any) -> Non
 def test_seed_and_frame_index_change_the_samples(draw: Any, room: Any) -> None:
     frames = [draw(room, *SIZE, seed=s, frame_index=i) for s in (0, 1, 2) for i in (0, 1)]
     assert len({d.frame.result_hash() for d in frames}) == len(frames)
-    directions = [d.reflections[0] for d in frames]
-    for other in directions[1:]:
-        np.testing.assert_array_equal(directions[0]["pixel"], other["pixel"])
-    # Mirrors reflect the same way each time, rough surfaces do not.
-    rough = frames[0].aov("roughness").ravel()[directions[0]["pixel"]] > 0.1
-    moved = (directions[0]["direction"] != directions[1]["direction"]).any(1)
+    one, other = (d.reflections[0] for d in frames[:2])
+    # Mirrors reflect the same way each time, rough surfaces do not, and lose samples now and then.
+    pixels, first, second = np.intersect1d(one["pixel"], other["pixel"], return_indices=True)
+    assert len(pixels) > 0.95 * len(one)
+    rough = frames[0].aov("roughness").ravel()[pixels] > 0.1
+    moved = (one["direction"][first] != other["direction"][second]).any(1)
     assert not moved[~rough].any() and moved[rough].mean() > 0.99 and rough.any()
 
 
@@ -200,7 +200,12 @@ def test_odd_sizes(draw: Any, room: Any, size: tuple[int, int], gbuffer: str) ->
     assert drawn.aov("normal").shape == (size[1], size[0], 3)
     seen = drawn.aov("object") >= 0
     smooth = seen & (drawn.aov("roughness") <= np.float32(0.6))
-    assert drawn.stats.rays["reflection"].rays == smooth.sum()
+    sent = np.zeros(size, bool).ravel()
+    sent[drawn.reflections[0]["pixel"]] = True
+    # All but the few that a rough lobe loses below the surface.
+    mirrors = (seen & (drawn.aov("roughness") < np.float32(0.02))).ravel()
+    assert drawn.stats.rays["reflection"].rays == sent.sum() >= 0.75 * smooth.sum() - 2
+    assert not (sent & ~smooth.ravel()).any() and sent[mirrors].all()
     assert np.isfinite(drawn.radiance).all()
     # No pixel is left from the last tile's outside.
     assert (drawn.radiance.sum(-1) > 0).all()

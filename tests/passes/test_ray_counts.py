@@ -66,6 +66,40 @@ def surface(scene: Any, objects: Any, primitives: Any, u: Any, v: Any, view: Any
     return position, geometric, shading
 
 
+def lobe_loses(drawn: Any, pixels: Any, frame_index: int, seed: int) -> tuple[Any, Any]:
+    """(whether the pixel's GGX lobe sends its sample below the shading normal's horizon, whether
+    rounding cannot change that): Heitz 2018, listing 1."""
+    width, height = drawn.frame.data.width, drawn.frame.data.height
+    camera = drawn.prepared.scene.camera
+    tangent = np.tan(camera.y_fov / 2)
+    x = ((pixels % width + 0.5) / width * 2 - 1) * tangent * width / height
+    y = (1 - (pixels // width + 0.5) / height * 2) * tangent
+    view = unit(-np.stack([x, y, -np.ones(len(pixels))], 1) @ camera.transform[:3, :3].T)
+    n = drawn.aov("normal").reshape(-1, 3)[pixels].astype(np.float64)
+    rough = drawn.aov("roughness").ravel()[pixels].astype(np.float64)
+    sign = np.where(n[:, 2] >= 0, 1.0, -1.0)  # Duff et al. 2017
+    a = -1 / (sign + n[:, 2])
+    b = n[:, 0] * n[:, 1] * a
+    tangents = [
+        np.stack([1 + sign * n[:, 0] ** 2 * a, sign * b, -sign * n[:, 0]], 1),
+        np.stack([b, sign + n[:, 1] ** 2 * a, -n[:, 1]], 1),
+        n,
+    ]
+    local = np.stack([(view * axis).sum(1) for axis in tangents], 1)
+    alpha = rough[:, None] ** 2
+    v = unit(local * np.concatenate([alpha, alpha, np.ones_like(alpha)], 1))
+    t1 = unit(np.stack([-v[:, 1], v[:, 0] + 1e-30, np.zeros(len(v))], 1))  # a mirror: any
+    t2 = np.cross(v, t1)
+    r1, r2 = (random(pixels, frame_index, seed, k) for k in (0, 1))
+    p1 = np.sqrt(r1) * np.cos(2 * np.pi * r2)
+    s = 0.5 * (1 + v[:, 2])
+    p2 = (1 - s) * np.sqrt(1 - p1**2) + s * np.sqrt(r1) * np.sin(2 * np.pi * r2)
+    m = p1[:, None] * t1 + p2[:, None] * t2 + np.sqrt(np.maximum(0, 1 - p1**2 - p2**2))[:, None] * v
+    half = unit(m * np.concatenate([alpha, alpha, np.ones_like(alpha)], 1))
+    up = 2 * (local * half).sum(1) * half[:, 2] - local[:, 2]
+    return (up <= 0) & (rough >= 0.02), (np.abs(up) > MARGIN) | (rough < 0.02)
+
+
 def wants_light(light: Any, point: Any, at: Any, geometric: Any, shading: Any) -> tuple[Any, Any]:
     """(whether a shadow ray is due, whether rounding cannot change that)."""
     direction = unit(at - point)
@@ -104,8 +138,11 @@ def test_rays_are_what_the_gbuffer_implies(
 
     reflections, hits = drawn.reflections
     smooth = np.flatnonzero(covered & (drawn.aov("roughness").ravel() <= np.float32(cutoff)))
-    assert drawn.stats.rays["reflection"].rays == len(smooth) > 0
-    np.testing.assert_array_equal(reflections["pixel"], smooth)
+    lost, sure = lobe_loses(drawn, smooth, frame_index, seed)
+    sends = np.isin(smooth, reflections["pixel"])
+    assert drawn.stats.rays["reflection"].rays == len(reflections) == sends.sum() > 0
+    np.testing.assert_array_equal(sends[sure], ~lost[sure])
+    assert sure.mean() > 0.95
 
     # Primary shadow rays: position from the depth, normals from the triangle.
     pixels = np.flatnonzero(covered)
@@ -156,16 +193,16 @@ def test_rays_are_what_the_gbuffer_implies(
     unsure = np.zeros(width * height, bool)
     unsure[ray["pixel"][~certain]] = True
     assert wanted.sum() > 30 and certain.mean() > 0.9
-    # A weight of zero sends none either: GGX directions below the shading normal's horizon.
     np.testing.assert_array_equal(sent[1::2][~unsure], second[~unsure])
 
 
 def test_a_roughness_on_the_cutoff_sends_a_ray(kit: Any, draw: Any) -> None:
     """0.6 is 153/255, so eight bits hold it exactly; "at most the cutoff" includes it."""
     wall = kit.quad((-9, -9, 0), (18, 0, 0), (0, 18, 0))
-    for roughness, rays in ((0.6, 64), (0.604, 0), (0.0, 64), (1.0, 0)):
+    # A rough lobe loses some of its samples below the wall.
+    for roughness, fewest, most in ((0.6, 45, 64), (0.604, 0, 0), (0.0, 64, 64), (1.0, 0, 0)):
         drawn = draw(kit.scene([wall], [kit.grey(roughness=roughness)]), 8, 8, roughness_cutoff=0.6)
-        assert drawn.stats.rays["reflection"].rays == rays, roughness
+        assert fewest <= drawn.stats.rays["reflection"].rays <= most, roughness
 
 
 @pytest.mark.parametrize("metallic", [0.0, 1.0])

@@ -168,8 +168,8 @@ def furnace(kit: Any, draw: Any, material: Material, degrees: float, samples: in
 @pytest.mark.parametrize("degrees", [0, 45, 75])
 @pytest.mark.parametrize("roughness", [0.0, 0.2, 0.4, 0.6])
 def test_a_white_metal_in_a_furnace(kit: Any, draw: Any, roughness: float, degrees: float) -> None:
-    """Band: from the single-scattering albedo of GGX (minus noise) to that plus what directions
-    below the horizon, which the frame mirrors up, bring back; never more than 1."""
+    """What GGX reflects once, by an integral of its own; never more than 1. What the lobe sends
+    below the horizon is lost: at roughness 0.6, seen from above, an eighth."""
     metal = Material("metal", metallic=1.0, roughness=roughness)
     drawn = furnace(kit, draw, metal, degrees, 1 if roughness == 0 else 6)
     radiance = drawn.radiance[..., 0]
@@ -180,8 +180,10 @@ def test_a_white_metal_in_a_furnace(kit: Any, draw: Any, roughness: float, degre
         return
     # The G-buffer holds roughness in 8 bits.
     once = ggx_albedo(round(roughness * 255) / 255, np.cos(np.radians(degrees)))
-    replaced = drawn.stats.rays["reflection"].replaced / radiance.size
-    assert once - 0.01 <= mean <= min(1.0, once + replaced + 0.01), (mean, once, replaced)
+    # Six samples of 1,024 pixels of at most 1, a part of them 0.
+    limit = 4 * np.sqrt(max(once * (1 - once), 0.0) / (6 * radiance.size))
+    assert abs(mean - once) <= limit + 1e-3, (mean, once)
+    assert drawn.stats.rays["reflection"].replaced == 0
 
 
 @pytest.mark.parametrize("degrees", [0, 45, 75])
