@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.error_page import error_section
 from treeline.object_tables import (
     PAGE_FIELDS,
     object_lines,
@@ -41,9 +42,13 @@ OBJECTS_SHOWN = 400  # times ray types; of the rest the page has sums, report.js
 
 
 def report_html(
-    report: dict[str, Any], image: NDArray[np.uint8], nodes: dict[str, NDArray[Any]]
+    report: dict[str, Any],
+    image: NDArray[np.uint8],
+    nodes: dict[str, NDArray[Any]],
+    errors: NDArray[np.uint8] | None = None,
 ) -> str:
-    """The page; `nodes` holds the nodes a pixel [h, w] of each ray type, from the counted run."""
+    """The page; `nodes` holds the nodes a pixel [h, w] of each ray type, from the counted run,
+    `errors` the pictures of treeline.report_errors where there is a reference."""
     context = report["context"]
     maps = {ray_type: heat_map(counts) for ray_type, counts in nodes.items()}
     title = f"Treeline: {context['scene']}"
@@ -66,7 +71,7 @@ def report_html(
 <figcaption>The mean of several frames; a timed frame is one sample a pixel.
 frame.png beside this page is lossless.</figcaption></figure>
 <h2>Where the frame goes</h2><div class="card">{frame_bar(report)}</div>
-{budget_section(report)}<h2>What each ray type costs</h2>
+{budget_section(report)}{error_section(report, errors)}<h2>What each ray type costs</h2>
 <div class="card">{ray_rows_table(report)}</div>
 {spread_section(report)}<h2>Node visits a pixel</h2>
 <div class="maps">{"".join(map_card(t, m) for t, m in maps.items())}</div>

@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from treeline.budgets import BUDGET_COLUMNS, budget_lines
+from treeline.error_rows import ROW as ERROR_ROW
+from treeline.error_rows import error_lines, error_sentence
 from treeline.object_tables import (
     HIT_COLUMNS,
     TERMINAL_FIELDS,
@@ -165,6 +167,10 @@ def hit_table(report: dict[str, Any]) -> Table:
     return make_table(title, ("class", *HIT_COLUMNS[3:]), rows)
 
 
+def error_table(row: dict[str, Any]) -> Table:
+    return make_table("Error", ("", "value", "standard error"), error_lines(row))
+
+
 def shortened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The first ROWS_SHOWN rows and how many more there are."""
     if len(rows) <= ROWS_SHOWN + 1:
@@ -204,7 +210,10 @@ def report_tables(report: dict[str, Any]) -> Group:
     parts += [frame_table(report)]
     if find(report, "budget/"):
         parts.append(budget_table(report))
-    parts += [ray_table(report), object_table(report)]
+    parts += [ray_table(report)]
+    for row in find(report, ERROR_ROW):
+        parts += [error_table(row), Text(error_sentence(row))]
+    parts.append(object_table(report))
     if find(report, "update/"):
         parts.append(update_table(report))
     hits = find(report, "hit_table/")

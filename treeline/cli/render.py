@@ -31,8 +31,8 @@ def render(
     out: Annotated[
         Path,
         typer.Option(
-            help="The PNG to write. With --camera-path a numbered series of them, or one animated "
-            ".gif, .webp or .apng."
+            help="The PNG to write, or the linear picture as .exr or .npz. With --camera-path a "
+            "numbered series of PNGs, or one animated .gif, .webp or .apng."
         ),
     ],
     size: Annotated[str, typer.Option(metavar="WxH", help="Picture size in pixels.")] = "1280x720",
@@ -57,6 +57,8 @@ def render(
     from treeline.animated_picture import check_animation, save_pictures, series_path
     from treeline.draw_pictures import PathDrawing, draw, pixels_of
     from treeline.pictures import save_png
+    from treeline.radiance_file import SUFFIXES, RadiancePicture, check_suffix, save_radiance
+    from treeline.reference import picture_facts
 
     width, height = parse_size(size)
     options = FrameOptions(
@@ -72,8 +74,13 @@ def render(
     rate = check_fps(camera_path, fps)
     if camera_path and oracle is not None:
         raise UserError("--oracle compares one picture: not with --camera-path")
-    if out.suffix.lower() != ".png" and not camera_path:
-        raise UserError(f"a picture is written as .png, not {out.name}")
+    linear = out.suffix.lower() in SUFFIXES
+    if linear:
+        if camera_path or aov is not None or oracle is not None:
+            raise UserError(f"{out.name}: a linear picture is of one frame, without --aov")
+        check_suffix(out)
+    elif out.suffix.lower() != ".png" and not camera_path:
+        raise UserError(f"a picture is written as .png, {' or '.join(SUFFIXES)}, not {out.name}")
     with whole_file(out) as path, steps(common.quiet) as progress:
         device = common.open_device()
         progress.begin("loading the scene")
@@ -108,6 +115,9 @@ def render(
             view = render_oracle(placed, width, height)
             difference = compare(placed, view, frame.aov("depth"), frame.aov("object"))
             save_png(path, difference.picture)
+        elif linear:
+            facts = picture_facts(scene, options, pose.fields() if pose else {}, samples)
+            save_radiance(path, RadiancePicture(frame.radiance(), facts))
         elif playback is None:
             save_png(path, pixels_of(frame, aov))
     result = {

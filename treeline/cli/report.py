@@ -14,6 +14,13 @@ from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.cli.reference import (
+    ErrorPictureOption,
+    ReferenceOption,
+    check_reference_options,
+    compare_frame,
+    read_reference,
+)
 from treeline.cli.tuned import TunedFlags, use_tuned
 from treeline.json_text import json_text
 from treeline.outputs import whole_file, whole_folder
@@ -53,6 +60,8 @@ def report(
         typer.Option(metavar="F.json", help="The timed frames as a Chrome trace, for Perfetto."),
     ] = None,
     budget: BudgetOption = None,
+    reference: ReferenceOption = None,
+    error_picture: ErrorPictureOption = None,
 ) -> None:
     """Measure a frame and report what each ray type cost; exit code 1 where it is over budget."""
     from passes.frame_uniforms import frame_inputs
@@ -61,6 +70,8 @@ def report(
     from treeline import structures
     from treeline.budgets import budget_rows, check_budgets, over_sentence, parse_budgets
     from treeline.chrome_trace import chrome_trace
+    from treeline.error_page import error_pictures
+    from treeline.error_rows import error_rows
     from treeline.measure import MeasuredFrame, measure
     from treeline.path_report import path_rows
     from treeline.phase_log import PhaseLog
@@ -77,8 +88,15 @@ def report(
     frame_options = FrameOptions(0, 0, **flags.fields())
     budgets = parse_budgets(budget) if budget is not None else ()
     check_budgets(budgets, frame_options)
+    wanted = check_reference_options(reference, error_picture)
     trace_file = whole_file(trace) if trace else nullcontext()
-    with whole_folder(out) as folder, trace_file as trace_path, steps(common.quiet) as shown:
+    error_file = whole_file(error_picture) if error_picture else nullcontext()
+    with (
+        whole_folder(out) as folder,
+        trace_file as trace_path,
+        error_file as error_path,
+        steps(common.quiet) as shown,
+    ):
         progress = PhaseLog(shown)
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
@@ -96,6 +114,7 @@ def report(
         common, frame_options = choice.common, replace(frame_options, **choice.frame)
         options = common.build_options()
         pose = choose_pose(scene, time, clip)
+        shown_picture = read_reference(wanted, scene, frame_options, pose.fields() if pose else {})
         timed_frames = defaults[1] if frames is None else frames
         playback = choose_playback(scene, pose, count=timed_frames) if camera_path else None
         structure = structures.build_for(common, scene, progress, device=device)
@@ -125,6 +144,17 @@ def report(
         along: list[PathFrame] = []
         if playback is not None:
             along = measure_path(make_frame, playback, (width, height), progress)
+        compared = None
+        if wanted is not None:
+
+            def make_other(settings: FrameOptions) -> HybridFrame:
+                frame = HybridFrame(device, prepared, settings, on_gpu)
+                if pose is not None:
+                    frame.inputs = replace(frame.inputs, **pose.fields())
+                return frame
+
+            compared = compare_frame(make_other, frame_options, wanted, shown_picture, progress)
+        errors = None if compared is None else error_pictures(compared)
         used = {}
         if frame_options.occlusion:
             inputs = frame_inputs(prepared, frame_options)
@@ -147,11 +177,15 @@ def report(
         document["benchmarks"] += limits
         if along:
             document["benchmarks"] += path_rows(along)
+        if compared is not None:
+            document["benchmarks"] += [plain(row) for row in error_rows(compared)]
         (folder / "report.json").write_text(json_text(document), encoding="utf-8")
         (folder / "report.csv").write_text(report_csv(document), encoding="utf-8")
-        page = report_html(document, measurement.main.image, measurement.main.nodes)
+        page = report_html(document, measurement.main.image, measurement.main.nodes, errors)
         (folder / "report.html").write_text(page, encoding="utf-8")
         save_png(folder / "frame.png", measurement.main.image)
+        if error_path is not None and errors is not None:
+            save_png(error_path, errors)
         progress.close()
         if trace_path is not None:
             events = chrome_trace(measurement.main, progress.phases, document["context"])
@@ -161,8 +195,9 @@ def report(
         print_table(report_tables(document))
         for name in ("frame.png", "report.json", "report.csv", "report.html"):
             print(out / name)
-        if trace is not None:
-            print(trace)
+        for path in (trace, error_picture):
+            if path is not None:
+                print(path)
     over = over_sentence(limits)
     if over is not None:
         raise CheckFailed(over)
