@@ -42,7 +42,8 @@ class ViewSettings:
 @dataclass(frozen=True, slots=True)
 class Option:
     """One setting. `choices` for a choice; `low`, `high` and `step` for a number (a step of whole
-    numbers means that it is one). Bits are eight, one a group of instances."""
+    numbers means that it is one). Bits are eight, one a group of instances. `follows`: terms that
+    change with `cost_term`, each with the reason why they must."""
 
     name: str
     label: str
@@ -56,6 +57,7 @@ class Option:
     low: float = 0.0
     high: float = 1.0
     step: float = 0.01
+    follows: tuple[tuple[str, str], ...] = ()
 
     def set(self, settings: ViewSettings, value: Any) -> ViewSettings:
         """The settings with this value. UserError for one that is not allowed."""
@@ -124,6 +126,10 @@ def mask_of(ray_type: str) -> Option:
         put=put,
         high=FULL_MASK,
         step=1,
+        follows=(
+            ("rays", "what sees past an instance ends elsewhere, and other rays start there"),
+            ("any-hit", "an instance that is not seen has no candidates"),
+        ),
     )
 
 

@@ -54,6 +54,10 @@ __all__ = [
     "find_option",
 ]
 
+# Terms that follow another, and why (`Option.follows`).
+OTHER_ORDER = ("any-hit", "another order of visits meets other candidates first")
+OTHER_TREE = (OTHER_ORDER, ("layout bytes", "another tree has another number of nodes"))
+
 # Sizes are the window's, and queues hold every ray unless a test wants them to overflow.
 NOT_FOR_USERS = ("width", "height", "queue_fraction")
 
@@ -68,6 +72,7 @@ def kernel_options(ray_type: str) -> tuple[Option, ...]:
             "nodes",
             choices=SORTS,
             help=f"Nearest child first for {ray_type} rays, or as the frame says.",
+            follows=(OTHER_ORDER,),
         ),
         kernel_of(
             "loops",
@@ -97,6 +102,7 @@ OPTIONS: tuple[Option, ...] = (
         "nodes",
         choices=tuple(builder.name for builder in BUILDERS),
         help="How boxes become a tree.",
+        follows=OTHER_TREE,
     ),
     of_build(
         "nodes",
@@ -105,6 +111,11 @@ OPTIONS: tuple[Option, ...] = (
         "layout bytes",
         choices=NODE_FORMATS,
         help="Inner box nodes: 64 bytes of halves, 128 of floats, or what loses little.",
+        follows=(
+            ("nodes", "boxes of halves are a little larger, so that more are visited"),
+            ("time a node", "floats need no unpacking, and more bytes are read"),
+            OTHER_ORDER,
+        ),
     ),
     of_build(
         "leaf",
@@ -113,6 +124,11 @@ OPTIONS: tuple[Option, ...] = (
         "layout bytes",
         choices=LEAF_SIZES,
         help="Most triangles that share a 64-byte block.",
+        follows=(
+            ("nodes", "a leaf of more triangles stands for several visits"),
+            ("time a node", "and takes longer to test"),
+            OTHER_ORDER,
+        ),
     ),
     of_build(
         "reinsertion",
@@ -122,6 +138,7 @@ OPTIONS: tuple[Option, ...] = (
         high=60,
         step=1,
         help="Rounds that move subtrees to better places after the builder.",
+        follows=OTHER_TREE,
     ),
     of_build(
         "collapse",
@@ -130,6 +147,7 @@ OPTIONS: tuple[Option, ...] = (
         "nodes",
         choices=COLLAPSES,
         help="How the binary tree becomes four wide.",
+        follows=OTHER_TREE,
     ),
     of_build(
         "pairing",
@@ -138,6 +156,11 @@ OPTIONS: tuple[Option, ...] = (
         "build and update",
         choices=PAIRINGS,
         help="Triangles into blocks: near ones, as the GPU does, or the best of all, on the CPU.",
+        follows=(
+            ("layout bytes", "triangles that are paired better need fewer blocks"),
+            ("nodes", "and fewer visits"),
+            OTHER_ORDER,
+        ),
     ),
     of_build(
         "opacity",
@@ -147,6 +170,10 @@ OPTIONS: tuple[Option, ...] = (
         choices=OPACITIES,
         help="What decides where holes are tested for: each triangle's part of the texture, or its "
         "material alone.",
+        follows=(
+            ("nodes", "triangles that are all hole are left out of the tree"),
+            ("layout bytes", "triangles that are all hole are left out of the tree"),
+        ),
     ),
     of_settings(
         "group",
@@ -155,6 +182,7 @@ OPTIONS: tuple[Option, ...] = (
         "nodes",
         choices=GROUPS,
         help="One BLAS for all that stands still, one an object, or one for everything.",
+        follows=OTHER_TREE,
     ),
     of_frame(
         "update",
@@ -164,6 +192,10 @@ OPTIONS: tuple[Option, ...] = (
         "build and update",
         choices=UPDATES,
         help="What deforms: fit its boxes anew each frame, build its tree anew, or decide by SAH.",
+        follows=(
+            ("nodes", "a new tree fits a pose better than one that was refitted"),
+            OTHER_ORDER,
+        ),
     ),
     of_frame(
         "gbuffer",
@@ -256,6 +288,7 @@ OPTIONS: tuple[Option, ...] = (
         "any-hit",
         choices=ANY_HIT_MODES,
         help="Where rays test for holes: inline, or in passes between rounds of traversal.",
+        follows=(("nodes", "rays whose candidate was rejected are traced again from the root"),),
     ),
     of_frame(
         "any_hit_rounds",
@@ -286,6 +319,7 @@ OPTIONS: tuple[Option, ...] = (
         "time a node",
         choices=TRAVERSALS,
         help="Our own arithmetic, or every node through the instruction as defined (slow).",
+        follows=(OTHER_ORDER,),
     ),
     of_frame(
         "while_while",
@@ -302,6 +336,7 @@ OPTIONS: tuple[Option, ...] = (
         "frame",
         "nodes",
         help="Nearest child first for any-hit rays, too.",
+        follows=(OTHER_ORDER,),
     ),
     of_frame(
         "passes",
@@ -332,6 +367,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=RAY_SORTS,
         help="Rays in the order of their octant and of where they start (Morton code, 4 or 9 bits "
         "an axis) before they are traced.",
+        follows=(("queues", "the sort has passes of its own"),),
     ),
     of_frame(
         "sorted_rays",

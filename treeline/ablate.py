@@ -25,14 +25,17 @@ from passes.prepare import PreparedScene
 from passes.rays import frame_rays
 from passes.senders import slot_block
 from treeline.ablate_switches import Setup, Switch, find_switches
-from treeline.ablate_terms import Counted, counted_changes, timed_changes
+from treeline.ablate_terms import TIMED, Judged, Totals, counted_changes, timed_changes, totals
 from treeline.ablation_table import parse_table
 from treeline.causes import HALF_RESOLUTION
+from treeline.counted_rays import CountedRays, read_counted
 from treeline.measure import Progress
 from treeline.paired_effects import FEWEST_PAIRS, interaction, switch_fields
 from treeline.verdict import Verdict, verdict
 
 STRONGEST = 3  # switches that are turned off two by two
+TIMED_TERMS = len(TIMED) + 1  # and updates
+SLOW = 3.0  # times the base's time
 DRAWS = 4  # until a frame's queues and stacks have the room that it needs
 
 # (scene, build options, group) -> the structure
@@ -41,10 +44,10 @@ Prepare = Callable[[Setup], PreparedScene]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A frame that is drawn again and again, and what a counted one like it says."""
+    """A frame that is drawn again and again, and the sums of a counted one like it."""
 
     frame: HybridFrame
-    counted: Counted
+    counts: Totals
 
     def run(self) -> FrameStats:
         stats = self.frame.run(0)
@@ -65,28 +68,39 @@ class Variants:
         self._scenes: dict[Any, GpuScene] = {}
         self._base: HybridFrame | None = None
 
-    def make(self, setup: Setup) -> Variant:
+    def make(self, setup: Setup) -> tuple[Variant, CountedRays]:
         """CheckFailed where the counted frame hits something else."""
-        frame, stats = self._draw(setup, count=False)
-        counting, counted = self._draw(setup, count=True)
+        frame = self._draw(setup, count=False)
+        counting = self._draw(setup, count=True)
         if counting.result_hash() != frame.result_hash():
             raise CheckFailed("a counted frame hit something else: its counts explain no time")
-        return Variant(frame, _counts(counting, counted, frame.scene.prepared))
+        counted = _read(counting)
+        return Variant(frame, totals(counted)), counted
 
-    def _draw(self, setup: Setup, *, count: bool) -> tuple[HybridFrame, FrameStats]:
+    def count(self, setup: Setup) -> CountedRays:
+        """Without a frame to time."""
+        return _read(self._draw(setup, count=True))
+
+    def _draw(self, setup: Setup, *, count: bool) -> HybridFrame:
         scene = self._scene(setup)
         width, height = self.size
         options = replace(setup.settings.frame, width=width, height=height, count=count)
         frame = HybridFrame(self.device, scene.prepared, options, scene)
         self._base = self._base or frame
-        # The base's view and radius: a scene that lacks something has other bounds.
-        given = self._base.inputs
+        # The base's view and default radius: a scene that lacks something has other bounds.
+        given = replace(
+            self._base.inputs,
+            seed=options.seed,
+            roughness_cutoff=options.roughness_cutoff,
+            exposure=options.exposure,
+            occlusion_radius=options.occlusion_radius or self._base.inputs.occlusion_radius,
+        )
         pose = self.pose if scene.moving else {"clip": None}
         frame.inputs = replace(setup.inputs(given), **pose)
         for _ in range(DRAWS):
             stats = frame.run(0)
             if stats.valid:
-                return frame, stats
+                return frame
         raise CheckFailed(f"a frame failed: {'; '.join(stats.failures) or 'no room in its queues'}")
 
     def _scene(self, setup: Setup) -> GpuScene:
@@ -98,21 +112,8 @@ class Variants:
         return self._scenes[key]
 
 
-def _counts(frame: HybridFrame, stats: FrameStats, prepared: PreparedScene) -> Counted:
-    kinds = {}
-    for ray in frame.data.rays:
-        slots = frame.data.read_records(ray)[ray.slot_field] % ray.slots_per_pixel
-        for kind in range(ray.slots_per_pixel):
-            kinds[ray.name, kind] = int((slots == kind).sum())
-    closest = [ray.name for ray in frame.data.rays if not ray.any_hit]
-    return Counted(
-        rays={name: counts.rays for name, counts in stats.rays.items()},
-        nodes={name: counts.nodes or 0 for name, counts in stats.rays.items()},
-        any_hits={name: counts.any_hits or 0 for name, counts in stats.rays.items()},
-        shaded=sum(stats.rays[name].rays for name in closest),
-        layout_bytes=prepared.bvh.words.nbytes,
-        kinds=kinds,
-    )
+def _read(frame: HybridFrame) -> CountedRays:
+    return read_counted(frame.data, frame.scene.prepared.bvh.words.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +142,13 @@ def ablate(
     chosen = _choose(switches, left_out, only)
     variants = Variants(device, prepare, size, pose)
     progress.begin("making the frames", 1 + len(chosen))
-    base = variants.make(setup)
+    base, counted = variants.make(setup)
     progress.advance("base")
     frames: dict[str, Variant] = {}
+    judged: dict[str, Judged] = {}
     for switch in chosen:
-        frames[switch.name] = variants.make(switch.off(setup))
+        frames[switch.name], other = variants.make(switch.off(setup))
+        judged[switch.name] = counted_changes(counted, other)
         progress.advance(switch.name)
     _warm_up(base, warmup_ms)
     runs = _take_turns(base, frames, pairs, progress)
@@ -158,7 +161,12 @@ def ablate(
         if switch.name == HALF_RESOLUTION:
             ratio = _ray_ratio(base, frames[switch.name], switch.off(setup).settings.frame)
         fields[switch.name] = switch_fields(_ms(on), _ms(off), ratio)
-        terms[switch.name] = _terms(switch, base, frames[switch.name], on, off)
+        counts = frames[switch.name].counts
+        timed = timed_changes(on, off, base.counts, counts, len(chosen) * TIMED_TERMS)
+        terms[switch.name] = {
+            **_terms(switch, judged[switch.name], timed),
+            "counted": counts.facts(),
+        }
     every = [ms for on, _ in runs.values() for ms in _ms(on)]
     table: dict[str, Any] = {"base_ms": float(np.median(every)), "switches": fields}
     strongest = _strongest(verdict(parse_table(table)))
@@ -194,11 +202,16 @@ Runs = tuple[list[FrameStats], list[FrameStats]]
 def _take_turns(
     base: Variant, frames: dict[str, Variant], pairs: int, progress: Progress
 ) -> dict[str, Runs]:
-    """Switch -> runs on and off, [pairs] each; which of the two is first alternates."""
+    """Switch -> runs on and off, up to [pairs] each; which of the two is first alternates. A frame
+    that is SLOW is known for that after FEWEST_PAIRS."""
     runs: dict[str, Runs] = {name: ([], []) for name in frames}
     progress.begin("timing", pairs * len(frames))
     for turn in range(pairs):
         for name, variant in frames.items():
+            on, off = map(_ms, runs[name])
+            if turn >= FEWEST_PAIRS and np.median(off) > SLOW * np.median(on):
+                progress.advance(name)
+                continue
             both = [(base, runs[name][0]), (variant, runs[name][1])]
             for item, series in reversed(both) if turn % 2 else both:
                 series.append(item.run())
@@ -219,26 +232,24 @@ def _ray_ratio(base: Variant, half: Variant, options: FrameOptions) -> float | N
         for kind in range(ray.slots_per_pixel)
         if slot_block(options, rays, ray, kind) > 1
     ]
-    before = sum(base.counted.kinds[kind] for kind in shared)
-    return sum(half.counted.kinds[kind] for kind in shared) / before if before else None
+    before = sum(base.counts.kinds[kind] for kind in shared)
+    return sum(half.counts.kinds[kind] for kind in shared) / before if before else None
 
 
-def _terms(
-    switch: Switch,
-    base: Variant,
-    variant: Variant,
-    on: Sequence[FrameStats],
-    off: Sequence[FrameStats],
-) -> dict[str, Any]:
-    """What the switch claims to change, what it changed, and what it changed unclaimed."""
-    changes = counted_changes(base.counted, variant.counted)
-    changes |= timed_changes(on, off, base.counted, variant.counted)
+def _terms(switch: Switch, counted: Judged, timed: Judged) -> dict[str, Any]:
+    """What the switch claims to change, what it changed, what of that must follow, and what it
+    changed unclaimed."""
+    changes = timed.changes | counted.changes
+    unjudged = {
+        t: why for t, why in (timed.unjudged | counted.unjudged).items() if t not in changes
+    }
     return {
         "off": switch.what,
         "declared": list(switch.terms),
         "changes": changes,
-        "undeclared": [term for term in changes if term not in switch.terms],
-        "counted": variant.counted.facts(),
+        "follows": {term: switch.follows[term] for term in changes if term in switch.follows},
+        "undeclared": [t for t in changes if t not in switch.terms and t not in switch.follows],
+        "unjudged": unjudged,
     }
 
 
@@ -263,7 +274,7 @@ def _interactions(
     progress.begin("making the frames of two switches", len(couples))
     four = {}
     for a, b in couples:
-        both = variants.make(b.off(a.off(setup)))
+        both, _ = variants.make(b.off(a.off(setup)))
         four[a.name, b.name] = (base, frames[a.name], frames[b.name], both)
         progress.advance(f"{a.name}, {b.name}")
     series: dict[tuple[str, str], list[list[float]]] = {

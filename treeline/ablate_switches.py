@@ -1,12 +1,13 @@
 """What an ablation may turn off, and what a frame is with it off.
 
 A switch changes one thing of a `Setup` and claims the terms of the cost that it changes: those that
-passes/option_list.py declares for its option. Taking content out of the picture also takes away the
-rays' work there. "Off" of a choice that has no such word is the other way to do it: what is not the
-default is compared with the default, the default with the best known alternative.
+passes/option_list.py declares for its option, and with a reason each those that must follow. Taking
+content out of the picture also takes away the rays' work there. "Off" of a choice that has no such
+word is the other way to do it: what is not the default is compared with the default, the default
+with the best known alternative.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +24,14 @@ TREE_OPTIONS = {
     "builder": default.BUILDER,
     "reinsertion": default.REINSERTION,
     "collapse": default.COLLAPSE,
+}
+# What else changes where something is taken out of the picture.
+LESS_CONTENT = {
+    "rays": "what is behind it is seen, and sends other rays",
+    "any-hit": "it has no candidates any more",
+    "nodes": "its nodes are not visited any more",
+    "build and update": "it is not updated any more",
+    "layout bytes": "its part of the structure is gone",
 }
 BETTER_BUILDER = "spatial"  # than the default: it splits triangles
 
@@ -45,12 +54,13 @@ class Setup:
 @dataclass(frozen=True, slots=True)
 class Switch:
     """`what` a frame is with it off, in words. `terms` of passes.option.COST_TERMS are what it
-    claims to change."""
+    claims to change; `follows` maps those that change with them to the reason."""
 
     name: str
     what: str
     terms: tuple[str, ...]
     off: Callable[[Setup], Setup]
+    follows: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, str]]:
@@ -133,6 +143,7 @@ def _content(
         f"without {what}",
         (term,),
         lambda old: replace(old, scene=without(old.scene, dropped)),
+        {other: why for other, why in LESS_CONTENT.items() if other != term},
     )
 
 
@@ -148,7 +159,9 @@ def _option(name: str, settings: ViewSettings, **values: Any) -> Switch:
 
     changed = {o: value for o, value in options.items() if o.get(settings) != value}
     what = ", ".join(f"{option.label} {value}" for option, value in changed.items())
-    return Switch(name, what, tuple(dict.fromkeys(o.cost_term for o in changed)), off)
+    terms = tuple(dict.fromkeys(o.cost_term for o in changed))
+    follows = {term: why for o in changed for term, why in o.follows if term not in terms}
+    return Switch(name, what, terms, off, follows)
 
 
 def _without_rays(ray: RayType) -> Callable[[Setup], Setup]:

@@ -1,13 +1,20 @@
 """The terms of a frame's cost (passes.option.COST_TERMS), each apart from the others, and which of
 them a switch changed.
 
-Terms of counted frames are exact; they differ where more than COUNT_TOLERANCE does, since a switch
-that sends fewer rays sends other ones. Those of timed frames come from the interleaved runs, and
-differ where the effect is certain and more than noise. Work within a pass cannot be told apart: a
-traversal holds its alpha tests, so that the time a node is only judged where their number is equal.
+Counted terms are compared ray by ray (treeline/counted_rays.py), each over rays that the terms
+before it leave alone, in the order in which one leads to the next:
+
+- rays: sent from where both frames have the same surface or hit;
+- any-hit: calls of the rays that both frames send;
+- nodes: visits of those of them that make as many any-hit calls.
+
+Timed terms are a unit's time in the interleaved runs, by ray type: a pass's fixed part is not told
+from its work, so that they are only judged where the frames have as many units. A term has changed
+where its effect is certain, at a level that all tests of an ablation share, and larger than
+TIME_TOLERANCE. What cannot be judged is named with its reason.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,26 +22,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passes.frame_stats import FrameStats
-from treeline.paired_effects import undeclared_changes
+from treeline.counted_rays import CountedRays, same_parents, same_rays
+from treeline.paired_effects import certain_change
 
-COUNT_TOLERANCE = 0.03
+# Rounding sends a ray past an edge here and there.
+COUNT_TOLERANCE = 0.02
+TIME_TOLERANCE = 0.05
 # What a pass is for, by the first part of its name.
 TIMED = {
     "time a node": ("traverse",),
     "queues": ("rays", "arguments", "sort"),
     "hit shading": ("shade",),
-    "build and update": ("update",),
+    "any-hit": ("any-hit",),
 }
+UPDATES = "build and update"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What a counted frame says, by ray type; `kinds` are rays by (type, slot of a pixel's)."""
+class Totals:
+    """Sums of a counted frame by ray type; `kinds` are rays by (type, slot of a pixel's)."""
 
     rays: Mapping[str, int]
     nodes: Mapping[str, int]
     any_hits: Mapping[str, int]
-    shaded: int  # rays whose hit or miss is shaded
     layout_bytes: int
     kinds: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
@@ -48,34 +58,60 @@ class Counted:
         }
 
 
-def counted_changes(on: Counted, off: Counted) -> dict[str, float]:
-    """Term -> change, as a part of what it was, of those that counts alone decide."""
-    found = {}
-    changes: dict[str, float] = {
-        "rays": _change(sum(on.rays.values()), sum(off.rays.values())),
-        "nodes": _most(on.rays, off.rays, on.nodes, off.nodes),
-        "any-hit": _most(on.rays, off.rays, on.any_hits, off.any_hits),
-        "layout bytes": _change(on.layout_bytes, off.layout_bytes),
+def totals(counted: CountedRays) -> Totals:
+    types = counted.types
+    return Totals(
+        rays={name: int(rays.sent.sum()) for name, rays in types.items()},
+        nodes={name: int(rays.nodes.sum(dtype=np.int64)) for name, rays in types.items()},
+        any_hits={name: int(rays.any_hits.sum(dtype=np.int64)) for name, rays in types.items()},
+        layout_bytes=counted.layout_bytes,
+        kinds=counted.kinds(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Term -> change, as a part of what it was (by ray type the largest), of those that changed;
+    term -> why nothing can be said about it."""
+
+    changes: dict[str, float]
+    unjudged: dict[str, str]
+
+
+def counted_changes(on: CountedRays, off: CountedRays) -> Judged:
+    """Of the terms that counts alone decide."""
+    # Term -> (before, after) by ray type; none where no ray is left to compare.
+    sums: dict[str, list[tuple[float, float]]] = {"rays": [], "any-hit": [], "nodes": []}
+    for name in dict.fromkeys([*on.types, *off.types]):
+        before, after = on.types.get(name), off.types.get(name)
+        judged = same_parents(on, off, name)
+        sent = [float((rays.sent & judged).sum()) if rays else 0.0 for rays in (before, after)]
+        if any(sent):
+            sums["rays"].append((sent[0], sent[1]))
+        if before is None or after is None:
+            continue
+        same = same_rays(before, after)
+        alike = same & (before.any_hits == after.any_hits)
+        if same.any():
+            sums["any-hit"].append(_sums(before.any_hits, after.any_hits, same))
+        if alike.any():
+            sums["nodes"].append(_sums(before.nodes, after.nodes, alike))
+    sums["layout bytes"] = [(on.layout_bytes, off.layout_bytes)]
+    largest = {
+        term: max((_change(*pair) for pair in pairs), key=abs)
+        for term, pairs in sums.items()
+        if pairs
     }
-    for term, change in changes.items():
-        if abs(change) > COUNT_TOLERANCE:
-            found[term] = change
-    return found
+    return Judged(
+        {term: change for term, change in largest.items() if abs(change) > COUNT_TOLERANCE},
+        {term: "no ray is the same in both frames" for term, pairs in sums.items() if not pairs},
+    )
 
 
-def _most(
-    rays_on: Mapping[str, int],
-    rays_off: Mapping[str, int],
-    on: Mapping[str, int],
-    off: Mapping[str, int],
-) -> float:
-    """The largest change of a count a ray, over the types that both frames send."""
-    changes = [
-        _change(on[name] / rays_on[name], off[name] / rays_off[name])
-        for name in rays_on
-        if rays_on[name] and rays_off.get(name)
-    ]
-    return max(changes, key=abs, default=0.0)
+def _sums(
+    before: NDArray[np.uint32], after: NDArray[np.uint32], rays: NDArray[np.bool_]
+) -> tuple[float, float]:
+    return float(before[rays].sum(dtype=np.int64)), float(after[rays].sum(dtype=np.int64))
 
 
 def _change(before: float, after: float) -> float:
@@ -86,40 +122,59 @@ def _change(before: float, after: float) -> float:
 def timed_changes(
     on: Sequence[FrameStats],
     off: Sequence[FrameStats],
-    counts_on: Counted,
-    counts_off: Counted,
-) -> dict[str, float]:
-    """Term -> change, as a part of what it was, of those that passes' times decide."""
-    before, after = timed_terms(on, counts_on), timed_terms(off, counts_off)
-    if counts_on.any_hits != counts_off.any_hits:
-        before.pop("time a node", None)
-    both = {name: before[name] for name in before if name in after}
-    effects = undeclared_changes(both, {name: after[name] for name in both}, "")
-    return {
-        term: _change(float(np.median(before[term])), float(np.median(after[term])))
-        for term in effects
-    }
-
-
-def timed_terms(runs: Sequence[FrameStats], counts: Counted) -> dict[str, NDArray[np.float64]]:
-    """[runs] of each term that these frames have: nanoseconds a node visit, a ray, a hit or miss;
-    milliseconds of builds and updates."""
-    units = {
-        "time a node": sum(counts.nodes.values()),
-        "queues": sum(counts.rays.values()),
-        "hit shading": counts.shaded,
-    }
-    found = {}
+    counts_on: Totals,
+    counts_off: Totals,
+    tests: int,
+) -> Judged:
+    """Of the terms that passes' times decide, from interleaved runs [n] each; `tests` is how many
+    such questions the whole ablation asks."""
+    found = Judged({}, {})
+    names = list(dict.fromkeys(name for run in (*on, *off) for name in run.passes))
+    types = list(dict.fromkeys([*counts_on.rays, *counts_off.rays]))
     for term, kinds in TIMED.items():
-        ms = np.array(
-            [
-                sum(t for name, t in run.passes.items() if name.split("/")[0] in kinds)
-                for run in runs
-            ]
-        )
-        unit = units.get(term)
-        if unit is None:
-            found[term] = ms
-        elif unit:
-            found[term] = 1e6 * ms / unit
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            if name.split("/")[0] in kinds:
+                groups.setdefault(_type_of(name, types), []).append(name)
+        changes, differ = [], []
+        for group, passes in groups.items():
+            of = [group] if group else types
+            if all(_as_many(counts_on, counts_off, ray_type) for ray_type in of):
+                changes.append(certain_change(_ms(on, passes), _ms(off, passes), tests))
+            else:
+                differ += of
+        certain = [change for change in changes if abs(change) > TIME_TOLERANCE]
+        if certain:
+            found.changes[term] = max(certain, key=abs)
+        elif differ and not changes:
+            there = ", ".join(dict.fromkeys(differ))
+            found.unjudged[term] = f"rays, nodes or any-hit calls differ in number: {there}"
+    updates = [name for name in names if name.split("/")[0] == "update"]
+    change = certain_change(_ms(on, updates), _ms(off, updates), tests)
+    if abs(change) > TIME_TOLERANCE:
+        found.changes[UPDATES] = change
     return found
+
+
+def _type_of(name: str, types: Iterable[str]) -> str:
+    """The ray type that a pass is for; nothing for one that is for several."""
+    part = name.split("/")[1]
+    return next((t for t in types if part == t or part.startswith(f"{t}_")), "")
+
+
+def _as_many(on: Totals, off: Totals, ray_type: str) -> bool:
+    """Whether both frames have as much to do for a ray type."""
+    pairs = [
+        (counts_on.get(ray_type, 0), counts_off.get(ray_type, 0))
+        for counts_on, counts_off in (
+            (on.rays, off.rays),
+            (on.nodes, off.nodes),
+            (on.any_hits, off.any_hits),
+        )
+    ]
+    return all(abs(_change(*pair)) <= COUNT_TOLERANCE for pair in pairs)
+
+
+def _ms(runs: Sequence[FrameStats], passes: Sequence[str]) -> NDArray[np.float64]:
+    """[runs] what these passes took together."""
+    return np.array([sum(run.passes.get(name, 0.0) for name in passes) for run in runs])

@@ -9,17 +9,17 @@ As JSON, times in milliseconds; `base_ms` and one switch are all that is needed:
       "without_ms": {"characters": 5.9, "foliage": 3.2},
       "half_resolution_ms": 2.0,    with half the width and height of rays
       "half_resolution_ray_ratio": 0.25,                       the rays that were left, 0 to 1
-      "switches": {"any_hit": {"off_ms": 3.0, "on_ms": 6.8, "interval_ms": [3.6, 4.0],
-                               "noise_ms": 0.1, "ray_ratio": 1.0}},
+      "switches": {"any_hit": {"off_ms": 3.0, "on_ms": 6.8, "effect_ms": 3.7,
+                               "interval_ms": [3.6, 4.0], "noise_ms": 0.1, "ray_ratio": 0.9}},
       "interactions": [{"switches": ["any_hit", "half_resolution"], "effect_ms": -2.1}],
       "context": {}                 where it was measured: anything
     }
 
 `switches` is what a measurement writes: `on_ms` beside `off_ms` is the median of the runs that were
-interleaved with those (default: base_ms), `interval_ms` holds their difference, `noise_ms` is of
-this pair of runs. `ray_ratio` belongs to switches that leave a part of the rays. The effect of an
-interaction is what two switches save together beyond the sum of what each saves: negative where
-they overlap.
+interleaved with those (default: base_ms), `effect_ms` what they say pair by pair (default: the
+medians' difference), `interval_ms` holds it, `noise_ms` is of these runs. `ray_ratio` belongs to
+switches that leave a part of the rays. The effect of an interaction is what two switches save
+together beyond the sum of what each saves: negative where they overlap.
 """
 
 import json
@@ -36,7 +36,7 @@ KEYS = (
     *("base_ms", "before_ms", "noise_ms", "without_ms", "half_resolution_ms"),
     *("half_resolution_ray_ratio", "switches", "interactions", "context"),
 )
-SWITCH_KEYS = ("off_ms", "on_ms", "interval_ms", "noise_ms", "ray_ratio")
+SWITCH_KEYS = ("off_ms", "on_ms", "effect_ms", "interval_ms", "noise_ms", "ray_ratio")
 # Fewer rays that take longer by more than this part of the frame are a mistake, not noise.
 CONTRADICTION_SHARE = 0.05
 
@@ -148,7 +148,10 @@ def _switch(name: str, fields: Mapping[str, Any], where: str, base: float, noise
     slower = off - on if high is None else -high  # at least
     if name == HALF_RESOLUTION and slower > max(noise, CONTRADICTION_SHARE * on):
         raise UserError(f"{where}: {off:g} ms with fewer rays, but {on:g} ms with all of them")
-    return Switch(name, causes[name], off, on - off, low, high, noise, ratio)
+    effect = on - off
+    if "effect_ms" in fields:
+        effect = _number(fields["effect_ms"], f"{where}: effect_ms")
+    return Switch(name, causes[name], off, effect, low, high, noise, ratio)
 
 
 def _interactions(data: Any, switches: Mapping[str, Switch]) -> dict[tuple[str, str], float]:

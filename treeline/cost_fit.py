@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.gpu.errors import UserError
 from treeline.cost_model import TypeCost
+from treeline.student import quantile
 
 F64 = NDArray[np.float64]
 
@@ -23,7 +24,6 @@ FEWEST_RUNS = 8
 MAX_CONDITION = 100.0
 INVOLVED = 0.1  # part of such a direction from which a term takes part in it
 SHADE_TERMS = ("hits", "misses")
-_Z = 1.959964  # 95%, both sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> Cost
     free = max(1, runs - rank)
     sigma = math.sqrt(float(((y - fitted) ** 2).sum()) / free)
     errors = sigma * np.sqrt(((kept.T / strength) ** 2).sum(axis=1)) / scale
-    reach = student_quantile(free) * errors
+    reach = quantile(free) * errors
     weak = directions[rank:]
     coefficients = tuple(
         _coefficient(names, i, lengths, weak, float(values[i]), float(reach[i]))
@@ -113,21 +113,6 @@ def _left_out(residuals: F64, leverage: F64) -> F64:
     if (leverage > 1 - 1e-9).any():
         return np.full(len(residuals), np.inf)
     return np.asarray(residuals / (1 - leverage), np.float64)
-
-
-def student_quantile(free: int) -> float:
-    """Student's t at 97.5% with `free` degrees of freedom (Abramowitz and Stegun 26.7.5, within
-    0.5% from 4 on; below that the exact values)."""
-    exact = {1: 12.7062, 2: 4.3027, 3: 3.1824}
-    if free in exact:
-        return exact[free]
-    z = _Z
-    return (
-        z
-        + (z**3 + z) / (4 * free)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,31 @@
 """Effects of switches from interleaved runs: on, off, on, off, so that what the machine does
 meanwhile (clock, heat, others) meets both.
 
-An effect is the Hodges-Lehmann estimate of the pairs' differences: the median of all their pairwise
-means, with the exact interval of the signed-rank test (Hollander, Wolfe, Chicken, "Nonparametric
-Statistical Methods", sections 3.1 to 3.3). It assumes that differences are symmetric, not that they
-are normal, and one frame that took ten times as long hardly moves it. Times are milliseconds.
+What a machine does makes runs longer by a factor, not by so many milliseconds: each pair's
+difference is taken as a part of both runs' sum, and the effect given at the median sum. It is the
+Hodges-Lehmann estimate of these: the median of all their pairwise means, with the exact interval of
+the signed-rank test (Hollander, Wolfe, Chicken, "Nonparametric Statistical Methods", sections 3.1
+to 3.3). It assumes that differences are symmetric, not that they are normal, and one frame that
+took ten times as long hardly moves it. Times are milliseconds.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from treeline.student import quantile
+
 F64 = NDArray[np.float64]
 
 COVERAGE = 0.95
 FEWEST_PAIRS = 6  # fewer have no interval of that coverage
 _Z = 1.959964  # of COVERAGE
-# Standard deviation of normal values by their median deviation; of a median by that of a mean.
-_MAD_TO_SIGMA, _MEDIAN_TO_MEAN = 1.4826, 1.2533
+_MAD_TO_SIGMA = 1.4826  # standard deviation of normal values by their median deviation
+_EFFICIENCY = 0.955  # variance of a mean of normal values by that of the Hodges-Lehmann estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Effect:
 
 def paired_effect(on: ArrayLike, off: ArrayLike) -> Effect:
     """The effect from runs [n] on and off, pair by pair. ValueError below FEWEST_PAIRS."""
-    return _estimate(np.asarray(on, np.float64) - np.asarray(off, np.float64))
+    return _relative_effect([np.asarray(on, np.float64), np.asarray(off, np.float64)], (1, -1))
 
 
 def interaction(
@@ -49,13 +53,21 @@ def interaction(
 ) -> Effect:
     """What two switches save together beyond the sum of both, from four interleaved series [n]:
     negative where they overlap."""
-    base, a, b, both = (
-        np.asarray(series, np.float64) for series in (base, without_a, without_b, without_both)
-    )
-    return _estimate((base - both) - (base - a) - (base - b))
+    series = [np.asarray(s, np.float64) for s in (base, without_a, without_b, without_both)]
+    return _relative_effect(series, (-1, 1, 1, -1))  # (base - both) - (base - a) - (base - b)
 
 
-def _estimate(differences: F64) -> Effect:
+def _relative_effect(series: Sequence[F64], signs: Sequence[int]) -> Effect:
+    """Of the signed sum of the series [n], at the median of their sum."""
+    sums = np.sum(series, axis=0)
+    signed = np.sum([sign * values for sign, values in zip(signs, series, strict=True)], axis=0)
+    parts = np.divide(signed, sums, out=np.zeros_like(sums), where=sums > 0)
+    found, typical = estimate(parts), float(np.median(sums))
+    return Effect(typical * found.ms, typical * found.low, typical * found.high, found.pairs)
+
+
+def estimate(differences: F64) -> Effect:
+    """Where differences [n] lie, in any unit. ValueError below FEWEST_PAIRS."""
     n = len(differences)
     if n < FEWEST_PAIRS:
         raise ValueError(f"{n} pairs: an interval needs {FEWEST_PAIRS}")
@@ -77,39 +89,47 @@ def signed_rank_cut(n: int) -> int:
     return int(np.searchsorted(below, (1 - COVERAGE) / 2, side="right")) - 1
 
 
-def noise_ms(on: ArrayLike) -> float:
-    """What the medians of two sets of runs like these differ by at most, with COVERAGE, where
-    nothing differs: effects up to this are none."""
-    values = np.asarray(on, np.float64)
-    sigma = _MAD_TO_SIGMA * float(np.median(np.abs(values - np.median(values))))
-    return _Z * math.sqrt(2 / len(values)) * _MEDIAN_TO_MEAN * sigma
+def noise_ms(on: ArrayLike, off: ArrayLike) -> float:
+    """What an effect of pairs [n] that scatter like these comes to at most, with COVERAGE, where
+    nothing differs: effects up to this are none. What the machine does to both of a pair is not in
+    it."""
+    before, after = np.asarray(on, np.float64), np.asarray(off, np.float64)
+    sums = before + after
+    parts = np.divide(before - after, sums, out=np.zeros_like(sums), where=sums > 0)
+    return float(np.median(sums)) * noise_of(parts)
 
 
-def undeclared_changes(
-    on: Mapping[str, ArrayLike], off: Mapping[str, ArrayLike], declared: str
-) -> dict[str, Effect]:
-    """The cost terms that changed though the switch claims only `declared`: term -> effect, of
-    those whose interval excludes 0 by more than noise."""
-    found = {}
-    for term in on:
-        if term == declared:
-            continue
-        effect = paired_effect(on[term], off[term])
-        if effect.certain and abs(effect.ms) > noise_ms(on[term]):
-            found[term] = effect
-    return found
+def noise_of(differences: F64) -> float:
+    """The same of differences [n] in any unit."""
+    middle = np.median(differences)
+    sigma = _MAD_TO_SIGMA * float(np.median(np.abs(differences - middle)))
+    return _Z * sigma / math.sqrt(_EFFICIENCY * len(differences))
+
+
+def certain_change(on: ArrayLike, off: ArrayLike, tests: int) -> float:
+    """What is certain of the change from runs on [n] to off [n], as a part of what it was: the end
+    of its interval that is nearer to nothing, 0 where that holds nothing. `tests` questions of this
+    kind share what may go wrong by chance (Bonferroni). By Student's t over the pairs' parts, which
+    lie within -1 and 1: ranks of so few pairs could not be as certain as that."""
+    before, after = np.asarray(on, np.float64), np.asarray(off, np.float64)
+    sums, n = before + after, len(before)
+    parts = np.divide(after - before, sums, out=np.zeros_like(sums), where=sums > 0)
+    coverage = 1 - (1 - COVERAGE) / max(1, tests)
+    reach = quantile(n - 1, coverage) * float(parts.std(ddof=1)) / math.sqrt(n)
+    middle = float(parts.mean())
+    part = max(middle - reach, 0.0) + min(middle + reach, 0.0)
+    return 2 * part / max(1 - part, 1e-9)  # after / before - 1
 
 
 def switch_fields(on: ArrayLike, off: ArrayLike, ray_ratio: float | None = None) -> dict[str, Any]:
     """One of a table's `switches` (treeline/ablation_table.py), from its interleaved runs.
-    `ray_ratio` of the rays are left when it is off. `on_ms` is such that on_ms - off_ms is the
-    effect."""
+    `ray_ratio` of the rays are left when it is off."""
     effect = paired_effect(on, off)
-    off_ms = float(np.median(np.asarray(off, np.float64)))
     fields = {
-        "off_ms": off_ms,
-        "on_ms": max(0.0, off_ms + effect.ms),
+        "off_ms": float(np.median(np.asarray(off, np.float64))),
+        "on_ms": float(np.median(np.asarray(on, np.float64))),
+        "effect_ms": effect.ms,
         "interval_ms": [effect.low, effect.high],
-        "noise_ms": noise_ms(on),
+        "noise_ms": noise_ms(on, off),
     }
     return fields if ray_ratio is None else {**fields, "ray_ratio": ray_ratio}

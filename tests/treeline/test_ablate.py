@@ -17,9 +17,10 @@ from passes.frame_options import FrameOptions
 from passes.option_list import ViewSettings, find_option
 from passes.rays import RAY_TYPES
 from treeline.ablate_switches import Setup, find_switches, without
-from treeline.ablate_terms import Counted, counted_changes, timed_changes
+from treeline.ablate_terms import Totals, counted_changes, timed_changes, totals
 from treeline.ablation_table import parse_table
 from treeline.causes import switch_causes
+from treeline.counted_rays import CountedRays, TypeRays
 from treeline.scenes import load
 from treeline.verdict import verdict
 
@@ -82,26 +83,84 @@ def test_content_goes_with_what_moves_it(shared_scenes: Path) -> None:
         without(fox, lambda instance: True)
 
 
-def counted(**changes: Any) -> Counted:
-    base: dict[str, Any] = {
-        "rays": {"reflection": 1000, "shadow": 2000},
-        "nodes": {"reflection": 20_000, "shadow": 10_000},
-        "any_hits": {"reflection": 100, "shadow": 400},
-        "shaded": 1000,
-        "layout_bytes": 4096,
-    }
-    return Counted(**{**base, **changes})
+PIXELS = 4000
+MIRROR = np.arange(PIXELS) % 4 == 0  # pixels that send a reflection ray
+LEAVES = np.arange(PIXELS) % 8 == 0  # whose ray meets leaves
 
 
-def test_counted_terms_are_a_ray(hall: Scene) -> None:
-    assert counted_changes(counted(), counted()) == {}
-    fewer = counted(rays={"shadow": 1000}, nodes={"shadow": 5000}, any_hits={"shadow": 200})
-    assert counted_changes(counted(), fewer) == {"rays": pytest.approx(-2 / 3)}
-    dearer = counted(nodes={"reflection": 20_000, "shadow": 15_000}, layout_bytes=5120)
-    expected = {"nodes": pytest.approx(0.5), "layout bytes": pytest.approx(0.25)}
-    assert counted_changes(counted(), dearer) == expected
-    none = counted(any_hits={"reflection": 0, "shadow": 0})
-    assert counted_changes(counted(), none) == {"any-hit": -1.0}
+def shot(rays: Any, parents: tuple[str, ...], nodes: Any, any_hits: Any, start: Any) -> TypeRays:
+    """One type whose rays, [pixels, slots a pixel] of them, start at x = `start`."""
+    sent = np.broadcast_to(rays, (PIXELS, len(parents))).reshape(-1)
+    whole = [np.broadcast_to(v, (PIXELS, len(parents))).reshape(-1) for v in (nodes, any_hits)]
+    counts = [np.where(sent, v, 0).astype(np.uint32) for v in whole]
+    x = np.broadcast_to(start, (PIXELS, len(parents))).reshape(-1, 1)
+    return TypeRays(
+        parents,
+        sent,
+        np.where(sent[:, None], x, 0).astype(np.float32),
+        np.zeros((len(sent), 1), np.uint32),
+        counts[0],
+        counts[1],
+    )
+
+
+def frame_of(
+    reflects: Any = MIRROR, opaque: bool = False, turned: float = 0.0, dear: float = 1.0
+) -> CountedRays:
+    """Every pixel sends a shadow ray, some a reflection ray of 20 nodes, whose hit sends a shadow
+    ray of twice as many nodes. Where these meet leaves they ask twice, end behind them and send no
+    further ray; if leaves are `opaque`, they end before and send one."""
+    ends = np.where(LEAVES, 1.0 if opaque else 3.0, 2.0)
+    asks = np.where(LEAVES & (not opaque), 2, 0)
+    further = reflects & (~LEAVES | opaque)
+    nodes = np.where(LEAVES, 10 if opaque else 40, 20) * dear
+    pixel = np.arange(PIXELS) / 8.0
+    reflection = shot(
+        reflects[:, None], ("primary",), nodes[:, None], asks[:, None], pixel[:, None] + turned
+    )
+    shadow = shot(
+        np.stack([np.ones(PIXELS, bool), further], 1),
+        ("primary", "reflection"),
+        np.stack([np.full(PIXELS, 10.0), np.full(PIXELS, 20.0)], 1) * dear,
+        np.zeros((PIXELS, 2)),
+        np.stack([pixel, pixel + ends], 1),
+    )
+    return CountedRays(
+        np.full(PIXELS, 5.0, np.float32), {"reflection": reflection, "shadow": shadow}, 4096
+    )
+
+
+def test_a_term_is_judged_over_rays_that_those_before_it_leave_alone() -> None:
+    base = frame_of()
+    assert counted_changes(base, base).changes == {}
+    # Other rays of a type say nothing about those that are left, nor do their hits' shadow rays.
+    half = counted_changes(base, frame_of(MIRROR & (np.arange(PIXELS) % 16 == 0)))
+    assert half.changes == {"rays": pytest.approx(-0.75)}
+    none = counted_changes(base, frame_of(np.zeros(PIXELS, bool)))
+    assert none.changes == {"rays": -1.0} and none.unjudged == {}
+    # Leaves taken for opaque: other hits, so more shadow rays, and fewer nodes; neither is a term.
+    assert counted_changes(base, frame_of(opaque=True)).changes == {"any-hit": -1.0}
+    # What is the option's own doing is seen in each.
+    dear = counted_changes(base, frame_of(dear=1.1))
+    assert dear.changes == {"nodes": pytest.approx(0.1, abs=0.05)}
+    assert counted_changes(base, replace(base, layout_bytes=5120)).changes == {"layout bytes": 0.25}
+    # Shadow rays of reflection hits alone, which nothing that they start at explains.
+    shadow = base.types["shadow"]
+    mute = replace(shadow, sent=(shadow.by_pixel(shadow.sent) & [True, False]).reshape(-1))
+    lost = counted_changes(base, replace(base, types={**base.types, "shadow": mute}))
+    assert lost.changes == {"rays": pytest.approx(-1 / 9)}
+    moved = counted_changes(base, frame_of(turned=0.5))
+    assert moved.changes == {}  # reflection rays are other ones, shadow rays tell
+    behind = replace(frame_of(turned=0.5), depth=base.depth * 2)
+    assert counted_changes(base, behind).unjudged == {"rays": "no ray is the same in both frames"}
+
+
+def test_totals() -> None:
+    found = totals(frame_of())
+    assert found.kinds == {("reflection", 0): 1000, ("shadow", 0): 4000, ("shadow", 1): 500}
+    assert found.rays == {"reflection": 1000, "shadow": 4500}
+    assert found.nodes == {"reflection": 30_000, "shadow": 50_000}
+    assert found.any_hits == {"reflection": 1000, "shadow": 0}
 
 
 def test_timed_terms_follow_the_passes(make_stats: Any, rng: np.random.Generator) -> None:
@@ -116,21 +175,42 @@ def test_timed_terms_follow_the_passes(make_stats: Any, rng: np.random.Generator
             found.append(replace(stats, passes=passes))
         return found
 
-    assert timed_changes(runs(), runs(), counted(), counted()) == {}
-    slow = timed_changes(runs(), runs(traverse=1.5), counted(), counted())
-    assert slow == {"time a node": pytest.approx(0.5, abs=0.05)}
-    shaded = timed_changes(runs(), runs(shade=0.5), counted(), counted())
-    assert shaded == {"hit shading": pytest.approx(-0.5, abs=0.05)}
-    # Alpha tests are in the same passes: with others the time a node is not judged.
-    none = counted(any_hits={"reflection": 0, "shadow": 0})
-    assert timed_changes(runs(), runs(traverse=0.5), counted(), none) == {}
+    same = totals(frame_of())
+
+    def changes(off: list[Any], counts: Totals = same) -> Any:
+        return timed_changes(runs(), off, same, counts, 50)
+
+    assert changes(runs()).changes == {} and changes(runs()).unjudged == {}
+    assert changes(runs(traverse=1.5)).changes == {"time a node": pytest.approx(0.5, abs=0.05)}
+    assert changes(runs(shade=0.5)).changes == {"hit shading": pytest.approx(-0.5, abs=0.05)}
+    # Where a type's rays differ in number, so does the fixed part of what each takes.
+    fewer = replace(same, rays={**same.rays, "reflection": 500})
+    found = changes(runs(traverse=0.5, shade=0.5), fewer)
+    assert found.changes == {"time a node": pytest.approx(-0.5, abs=0.05)}  # by shadow rays
+    assert "reflection" in found.unjudged["hit shading"]
+    none = replace(
+        same, any_hits={"reflection": 0, "shadow": 9}, rays={"reflection": 1, "shadow": 2}
+    )
+    assert set(changes(runs(traverse=0.5), none).unjudged) >= {"time a node", "hit shading"}
 
 
 def test_command_measures_and_reads_what_it_wrote(
     run: Run, box: Path, tmp_path: Path, one_line: Any
 ) -> None:
     out = tmp_path / "made" / "ablation.json"
-    quick = ("--scene", box, "--size", "24x16", "--optimize", 0, "--builder", "lbvh", "--no-cache")
+    quick = (
+        "--scene",
+        box,
+        "--size",
+        "24x16",
+        "--pairs",
+        6,
+        "--optimize",
+        0,
+        "--builder",
+        "lbvh",
+        "--no-cache",
+    )
     words = ("--only", "half_resolution,shadow", "--out", out, "--json", "-", "-q")
     answer = json.loads(run("ablate", *quick, *words).stdout)
     table = json.loads(out.read_text())

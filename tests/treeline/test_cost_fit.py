@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from engine.gpu.errors import UserError
-from treeline.cost_fit import FEWEST_RUNS, fit_costs, fit_ray_type, student_quantile
+from treeline.cost_fit import FEWEST_RUNS, fit_costs, fit_ray_type
 from treeline.cost_model import TypeCost
 
 Rng = np.random.Generator
@@ -114,8 +113,3 @@ def test_too_few_runs_and_no_numbers(rng: Rng) -> None:
     x[3, 1] = np.nan
     with pytest.raises(UserError, match="no number"):
         fit_costs(x, np.ones(12), NAMES)
-
-
-@pytest.mark.parametrize("free", [1, 2, 3, 4, 9, 60])
-def test_students_quantile(free: int) -> None:
-    assert student_quantile(free) == pytest.approx(stats.t.ppf(0.975, free), rel=0.005)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MEASURING = "Measuring"
 # Size and pairs on a GPU, and on a CPU driver, where a frame takes seconds.
 GPU_DEFAULTS = ("1920x1080", 20)
-CPU_DEFAULTS = ("192x108", 6)
+CPU_DEFAULTS = ("192x108", 8)
 FEWEST_PAIRS = 6
 GPU_WARMUP_MS = 1000.0
 
@@ -56,7 +56,7 @@ def ablate(
         int | None,
         typer.Option(
             min=FEWEST_PAIRS,
-            help="Runs on and off of each switch. Default 20; 6 on a CPU adapter.",
+            help="Runs on and off of each switch. Default 20; 8 on a CPU adapter.",
             rich_help_panel=MEASURING,
         ),
     ] = None,
@@ -79,7 +79,8 @@ def ablate(
     updates, foliage, half the resolution of reflections, any-hit, each ray type, builder, node
     kind, refit or rebuild, the hit table; then the three strongest two by two. A scene that moves
     is in its first clip, unless told otherwise. Where a switch changes a term of the cost that its
-    option does not declare, that is said.
+    option does not declare, that is said. Terms are compared ray by ray, over rays that both frames
+    send: what follows from fewer rays is not taken for a change of the rest of them.
 
     Or reads an ablation, --from F.json. It holds milliseconds: base_ms with everything on, and what
     it takes with one thing off: without_ms maps a switch to that, half_resolution_ms is with half
@@ -213,16 +214,17 @@ def _print_switches(measured: "Ablation") -> None:
     shown.add_column("ms", justify="right", no_wrap=True)
     shown.add_column("saves, ms", justify="right", no_wrap=True)
     shown.add_column("declared", overflow="fold")
-    shown.add_column("changed beside it", overflow="fold")
+    shown.add_column("follows", overflow="fold")
+    shown.add_column("undeclared", overflow="fold")
     for name, fields in table["switches"].items():
         terms, (low, high) = context["terms"][name], fields["interval_ms"]
-        saved = fields["on_ms"] - fields["off_ms"]
         shown.add_row(
             name,
             terms["off"],
             f"{fields['off_ms']:.3g} of {fields['on_ms']:.3g}",
-            f"{saved:.3g} ({low:.3g} .. {high:.3g})",
-            ", ".join(_change(term, terms["changes"].get(term)) for term in terms["declared"]),
+            f"{fields['effect_ms']:.3g} ({low:.3g} .. {high:.3g})",
+            ", ".join(_declared(term, terms) for term in terms["declared"]),
+            ", ".join(_change(t, terms["changes"][t]) for t in terms["follows"]) or "-",
             ", ".join(_change(t, terms["changes"][t]) for t in terms["undeclared"]) or "-",
         )
     print_table(shown)
@@ -236,8 +238,14 @@ def _print_switches(measured: "Ablation") -> None:
         print(f"{name}: not switched off, {reason}")
 
 
-def _change(term: str, change: float | None) -> str:
-    return f"{term} same" if change is None else f"{term} {100 * change:+.0f}%"
+def _declared(term: str, terms: dict[str, Any]) -> str:
+    if term in terms["changes"]:
+        return _change(term, terms["changes"][term])
+    return f"{term} unknown" if term in terms["unjudged"] else f"{term} same"
+
+
+def _change(term: str, change: float) -> str:
+    return f"{term} {100 * change:+.0f}%"
 
 
 def _print_verdict(found: "Verdict") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.paired_effects import noise_ms, paired_effect
+from treeline.paired_effects import estimate, noise_of
 from treeline.tune.cases import Case
 
 F64 = NDArray[np.float64]
@@ -94,7 +94,8 @@ def gain(of: Measured, to: Measured, ray: str | None = None) -> Gain:
     if of.refused:
         return Gain(0.0, 0.0, 0.0, 0, True)
     slow, fast = to.logs(ray), of.logs(ray)
-    effect = paired_effect(slow, fast)
-    certain = effect.certain and abs(effect.ms) > noise_ms(slow - fast)
+    effect, noise = estimate(slow - fast), noise_of(slow - fast)
+    # One of many cases is the best by chance: its interval has to stay clear of the noise.
+    certain = effect.low > noise or effect.high < -noise
     low, high = math.exp(effect.low), math.exp(effect.high)
     return Gain(math.exp(effect.ms), low, high, effect.pairs, certain)
