@@ -26,7 +26,8 @@ from passes.motion import PreviousPicture
 from passes.motion_records import MOTION_BYTES
 from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
-from passes.rays import RayType, frame_rays
+from passes.raster_targets import NO_QUEUE, RasterTargets
+from passes.rays import SHADOW, RayType, frame_rays
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
 from passes.sorting import cleared_bytes, sort_buffers
@@ -77,6 +78,10 @@ class FrameData:
             self.textures["hit_records"] = upload_hit_records(device, scene.prepared)
             self.resources["hit_records"] = self.textures["hit_records"].create_view()
             self.given = (*self.given, "hit_records")
+        self.targets = RasterTargets(device, options)
+        self.resources |= self.targets.resources
+        self.given = (*self.given, *self.targets.given)
+        self._add_raster_shadows()
         self.previous: PreviousPicture | None = None
         if options.finds_motion:
             self.previous = PreviousPicture(device, scene, self.width / self.height)
@@ -89,7 +94,7 @@ class FrameData:
             self.resources |= self.light_history.resources
             self.given = (*self.given, *self.light_history.given)
         # Only a queue's header is cleared: its records are overwritten before they are read.
-        self.cleared: dict[str, int | None] = {"primary_failed": None}
+        self.cleared: dict[str, int | None] = {"primary_failed": None, **self.targets.cleared}
         for ray in self.rays:
             self._add_queue(ray)
             slots = self.pixels * ray.slots_per_pixel
@@ -116,6 +121,14 @@ class FrameData:
         if mixes(options, scene.rays_ask):
             for name in MIXED:
                 self._add_arguments(name, MIXED_ARGUMENTS.size)
+
+    def _add_raster_shadows(self) -> None:
+        """What stands in the place of a queue that nobody drains, and of its results."""
+        if self.options.shadows == "map":
+            self.resources[NO_QUEUE] = self.device.buffer(NO_QUEUE, 4)
+            size = SHADOW.result_bytes * SHADOW.of(self.options).slots_per_pixel * self.pixels
+            self.resources[SHADOW.results] = self.device.buffer(SHADOW.results, size)
+            self.given = (*self.given, NO_QUEUE, SHADOW.results)
 
     def _check_limits(self) -> None:
         side = self.device.limits["max-texture-dimension-2d"]
@@ -188,7 +201,8 @@ class FrameData:
                 inputs.clip,
                 inputs.time,
                 loop=inputs.loop,
-                update=self.options.update,
+                # Nothing is rebuilt where nobody traces it.
+                update=self.options.update if self.options.traces else "refit",
                 again=inputs.sample_count > 1,
             )
         elif inputs.clip is not None:
@@ -199,7 +213,9 @@ class FrameData:
         if self.light_history is not None:
             pose = moving.pose if moving else None
             self.light_history.begin(inputs, pose, whole=not again, dropped=dropped)
-        self.device.write(self.resources["frame"], self._uniforms.pack(inputs))
+        record = self._uniforms.pack(inputs)
+        self.device.write(self.resources["frame"], record)
+        self.targets.write(inputs, record)
 
     def hold_pose(self, inputs: FrameInputs) -> None:
         """Before a frame that began with `inputs` goes on: the scene is in its pose again, where

@@ -14,6 +14,14 @@ HIT_TABLES = ("coarse", "fine")
 # Side of the block of pixels that share a reflection ray (passes/shaders/reflection_block.wgsl).
 REFLECTION_BLOCKS = {"full": 1, "half": 2}
 UPDATES = ("refit", "rebuild", "policy")
+# How reflections and shadows of the area light are found: by rays, or by the rasteriser.
+REFLECTIONS = ("rays", "screen")
+SHADOWS = ("rays", "map")
+SHADOW_STEPS = 65535  # of a map's results
+SHADOW_MAP_SIZES = (128, 256, 512, 1024, 2048, 4096)
+PROBE_SIZES = (32, 64, 128, 256, 512)
+PROBE_POSITIONS = ("camera", "scene")
+MOST_SCREEN_STEPS = 4096
 # What becomes of a candidate on a triangle that is not opaque, by the ray flags that say so.
 ANY_HITS = {"test": RayFlags.NONE, "opaque": RayFlags.OPAQUE, "reject": RayFlags.REJECT}
 ANY_HIT_MODES = ("inline", "queue")
@@ -71,6 +79,15 @@ class FrameOptions:
     `denoiser` is how many rounds of an edge-avoiding filter smooth it, 0 for none: see
     passes/light_history.py.
 
+    `reflections` come by "rays", or from the "screen" (passes/screen_passes.py): reflected
+    directions are followed over the picture's own depth for at most `screen_steps` steps, and what
+    is not found there is looked up in a probe of `probe_size` pixels a side
+    (passes/probe_passes.py), taken where the camera stands or in the middle of the scene's box
+    (`probe_position`). `shadows` come by "rays", or by a "map" of depths about the light's centre,
+    `shadow_map_size` pixels a side (passes/shadow_map_passes.py); a probe is always lit by a map.
+    Where one of them does not use rays, the frame has no queue, traversal or shading of that ray
+    type, and options of its rays mean nothing.
+
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
     time alone, not on the frames before it, and the trees of walking figures stay within a few
@@ -107,9 +124,20 @@ class FrameOptions:
     sorted_rays: str = EVERY_TYPE
     hit_sort: str = "none"
     kernels: tuple[tuple[str, RayKernel], ...] = ()
+    reflections: str = "rays"
+    shadows: str = "rays"
+    shadow_map_size: int = 1024
+    probe_size: int = 128
+    probe_position: str = "camera"
+    screen_steps: int = 256
 
     def __post_init__(self) -> None:
         for label, value, known in (
+            ("reflections", self.reflections, REFLECTIONS),
+            ("shadows", self.shadows, SHADOWS),
+            ("shadow map size", self.shadow_map_size, SHADOW_MAP_SIZES),
+            ("probe size", self.probe_size, PROBE_SIZES),
+            ("probe position", self.probe_position, PROBE_POSITIONS),
             ("passes", self.passes, PASSES),
             ("compaction", self.compaction, COMPACTIONS),
             ("ray sort", self.ray_sort, RAY_SORTS),
@@ -117,7 +145,10 @@ class FrameOptions:
             ("reflection scale", self.reflection_scale, tuple(REFLECTION_BLOCKS)),
         ):
             if value not in known:
-                raise UserError(f"unknown {label} '{value}', there are {', '.join(known)}")
+                there = ", ".join(map(str, known))
+                raise UserError(f"unknown {label} '{value}', there are {there}")
+        if not 1 <= self.screen_steps <= MOST_SCREEN_STEPS:
+            raise UserError(f"screen steps are 1 to {MOST_SCREEN_STEPS}, not {self.screen_steps}")
         if self.any_hit not in ANY_HITS:
             raise UserError(f"unknown any-hit '{self.any_hit}', there are {', '.join(ANY_HITS)}")
         if self.any_hit_mode not in ANY_HIT_MODES:
@@ -161,6 +192,27 @@ class FrameOptions:
     def finds_motion(self) -> bool:
         """Whether the frame has the pass `motion`; what is remembered is found by it."""
         return self.motion or self.history > 0
+
+    @property
+    def has_probe(self) -> bool:
+        """Whether the frame captures a reflection probe."""
+        return self.reflections == "screen"
+
+    @property
+    def has_shadow_map(self) -> bool:
+        """Whether it draws a shadow map: for what is seen, or for what a probe sees."""
+        return self.shadows == "map" or self.has_probe
+
+    @property
+    def shadow_steps(self) -> int:
+        """What shadow results are parts of (passes/shaders/shadow_visibility.wgsl)."""
+        return SHADOW_STEPS if self.shadows == "map" else 1
+
+    @property
+    def traces(self) -> bool:
+        """Whether any of its passes traverses the BVH."""
+        rays = "rays" in (self.gbuffer, self.reflections, self.shadows)
+        return rays or self.occlusion
 
     def mask(self, ray_type: str) -> int:
         return dict(self.masks).get(ray_type, FULL_MASK)

@@ -2,7 +2,8 @@
 
 raster G-buffer -> reflection rays -> traverse -> shade -> shadow rays -> traverse -> occlusion
 rays, if wanted -> traverse -> light, if kept apart -> its filters -> composite, as one submission;
-before it, where the scene moves, its update (`passes.moving`).
+before it, where the scene moves, its update (`passes.moving`). Instead of rays, shadows may come
+from a map (`passes.shadow_map_passes`) and reflections from the screen (`passes.screen_passes`).
 """
 
 from dataclasses import replace
@@ -17,7 +18,16 @@ from passes.gpu_scene import GpuScene
 from passes.mixed import mixes
 from passes.mixed_passes import mixed_passes
 from passes.motion import PreviousPicture
+from passes.probe_passes import probe_passes
+from passes.raster_targets import NO_QUEUE
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType
+from passes.screen_passes import screen_reflection
+from passes.shadow_map_passes import (
+    NO_PUSH,
+    map_reflected_shadows,
+    map_shadows,
+    shadow_map_depths,
+)
 from passes.sort_passes import sort_hits, sort_rays
 from passes.sorting import filled_queue, hits_of, sorts_hits, sorts_rays
 from passes.stage_passes import StagePasses
@@ -35,7 +45,7 @@ def hybrid_passes(
     make = StagePasses(device, scene, options)
     lights = composite_lights(options)
     return [
-        *(scene.moving.passes(options.update) if scene.moving else ()),
+        *(scene.moving.passes(options.update, traced=options.traces) if scene.moving else ()),
         _visible(make),
         make.over_tiles(
             "gbuffer/resolve",
@@ -45,6 +55,8 @@ def hybrid_passes(
             depth_out="depth",
         ),
         *(_motion(make, previous) if options.finds_motion else ()),
+        *shadow_map_depths(make),
+        *probe_passes(make),
         *(_mixed_rays(make) if mixes(options, scene.rays_ask) else _rays(make)),
         *(_lights(make) if options.lights_apart else ()),
         *(_filters(make) if options.filtered else ()),
@@ -82,16 +94,19 @@ def _motion(make: StagePasses, previous: PreviousPicture | None) -> list[Pass]:
 
 
 def _rays(make: StagePasses) -> list[Pass]:
-    """Every ray type traced by itself."""
-    passes = [
-        *_reflection_rays(make),
-        *traverse_passes(make, REFLECTION),
-        _shadow_rays(make),
-        *_shade(make),
-        *_ordered(make, SHADOW),
-        *traverse_passes(make, SHADOW),
-    ]
-    if make.options.occlusion:
+    """Every ray type traced by itself, and what stands for those that are not sent."""
+    options = make.options
+    by_rays, by_map = options.reflections == "rays", options.shadows == "map"
+    passes = [*_reflection_rays(make), *traverse_passes(make, REFLECTION)] if by_rays else []
+    passes += map_shadows(make) if by_map else [_shadow_rays(make)]
+    if by_rays:
+        passes += _shade(make)
+        passes += [map_reflected_shadows(make)] if by_map else []
+    if not by_map:
+        passes += [*_ordered(make, SHADOW), *traverse_passes(make, SHADOW)]
+    if not by_rays:
+        passes += [screen_reflection(make)]
+    if options.occlusion:
         passes += [_occlusion_rays(make), *_ordered(make, OCCLUSION)]
         passes += traverse_passes(make, OCCLUSION)
     return passes
@@ -140,12 +155,14 @@ def _shade(make: StagePasses) -> list[Pass]:
     """What reflection rays found; more shadow rays start there."""
     is_sorted = sorts_hits(make.options, REFLECTION)
     is_fine = make.options.hit_table == "fine"
+    by_map = make.options.shadows == "map"
     shade = make.over_queue(
         "shade/reflection",
         "shade",
         "reflection",
+        slots={"push": NO_PUSH} if by_map else None,
         constants={"COUNT": make.options.count, "SORTED": is_sorted, "FINE_TABLE": is_fine},
-        push_queue=filled_queue(make.options, SHADOW),
+        push_queue=NO_QUEUE if by_map else filled_queue(make.options, SHADOW),
         # Where nobody reads them something has to be bound all the same.
         hit_records="hit_records" if is_fine else "surface",
         order=f"{hits_of(REFLECTION)}_order" if is_sorted else "texels",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.gpu.structs import Field, Struct
 from engine.scene.camera import Camera
 from engine.scene.light import Environment, RectLight
+from engine.scene.mesh import F64
 from passes.frame_options import FrameOptions
 from passes.prepare import PreparedScene
 
@@ -30,6 +31,9 @@ FRAME_UNIFORMS = Struct(
     Field("environment_zenith", "vec4f"),
     Field("environment_horizon", "vec4f"),
     Field("environment_ground", "vec4f"),
+    Field("scene_low", "vec4f"),  # corners of the scene's box at rest
+    Field("scene_high", "vec4f"),
+    Field("probe_origin", "vec4f"),
     Field("width", "u32"),
     Field("height", "u32"),
     Field("seed", "u32"),
@@ -48,7 +52,7 @@ FRAME_UNIFORMS = Struct(
     Field("split_object", "u32"),  # whose draw begins at triangle `split_triangle`
     Field("split_triangle", "u32"),
     Field("occlusion_radius", "f32"),  # metres
-    Field("pad_0", "u32"),
+    Field("view_near", "f32"),  # near plane of shadow maps and probes (passes/raster_views.py)
     Field("pad_1", "u32"),
     Field("pad_2", "u32"),
 )
@@ -63,6 +67,9 @@ PLAIN_INPUTS = (
     "occlusion_radius",
 )
 
+# Near plane of shadow maps and probes, as a part of the diagonal of the scene's box: what is nearer
+# casts no shadow and is not reflected.
+NEAR_PART = 1e-5
 # The default occlusion radius, as a part of the diagonal of the scene's box.
 OCCLUSION_PART = 1 / 20
 
@@ -72,7 +79,9 @@ class FrameInputs:
     """What may change from frame to frame without rebuilding anything. The scene is as `clip` has
     it at `time`, in seconds; without a clip as its file stands, whatever the time. Past its end a
     clip begins again, or with `loop` False stays; before 0 it is as at 0. Motion is from where
-    `previous_camera` saw things; None: the camera of the frame's last picture."""
+    `previous_camera` saw things; None: the camera of the frame's last picture. `bounds` [2, 3] are
+    the corners of the scene's box, which `frame_inputs` knows. `probe` [3] is where a reflection
+    probe stands; None: where the camera does."""
 
     camera: Camera
     light: RectLight
@@ -87,6 +96,13 @@ class FrameInputs:
     clip: str | None = None
     loop: bool = True
     previous_camera: Camera | None = None
+    bounds: F64 | None = None
+    probe: F64 | None = None
+
+    @property
+    def probe_origin(self) -> F64:
+        """[3] metres."""
+        return self.camera.position if self.probe is None else self.probe
 
 
 def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
@@ -100,6 +116,8 @@ def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
         roughness_cutoff=options.roughness_cutoff,
         exposure=options.exposure,
         occlusion_radius=options.occlusion_radius or OCCLUSION_PART * prepared.diagonal,
+        bounds=prepared.bounds,
+        probe=prepared.bounds.mean(axis=0) if options.probe_position == "scene" else None,
     )
 
 
@@ -146,6 +164,10 @@ class UniformRecord:
         if before is None or inputs.environment is not before.environment:
             for name in ("zenith", "horizon", "ground"):
                 record[f"environment_{name}"][:3] = getattr(inputs.environment, name)
+        if inputs.bounds is not None and (before is None or inputs.bounds is not before.bounds):
+            record["scene_low"][:3], record["scene_high"][:3] = inputs.bounds
+            record["view_near"] = NEAR_PART * np.linalg.norm(inputs.bounds[1] - inputs.bounds[0])
+        record["probe_origin"][:3] = inputs.probe_origin
         for name in PLAIN_INPUTS:
             record[name] = getattr(inputs, name)
         self._packed = inputs

@@ -6,7 +6,7 @@ culled: rays see both sides too.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.frame.render_pass import Parts, Pass, Resources
+from engine.gpu.pipelines import Pipeline
 from engine.gpu.shader import compose
 from engine.gpu.stage import BindGroups, read_bindings
 from passes.frame_uniforms import FRAME_UNIFORMS
@@ -96,8 +97,51 @@ class DrawList:
 
 
 def raster_pass(scene: GpuScene, mask: int) -> Pass:
-    """Draws every object of the scene that shares a bit with the mask of primary rays, non-opaque
-    ones with the alpha test, spheres by the boxes around them."""
+    """The picture's ids, of every object that shares a bit with the mask of primary rays."""
+
+    def attachments(resources: Resources) -> dict[str, Any]:
+        return {
+            "color_attachments": [id_target(resources["ids"])],
+            "depth_stencil_attachment": depth_target(resources["raster_depth"], "discard"),
+        }
+
+    return draw_pass("gbuffer/raster", scene, mask, attachments, writes=("ids", "raster_depth"))
+
+
+def id_target(view: Any) -> dict[str, Any]:
+    """An attachment of IDS_FORMAT, cleared to NOTHING."""
+    return {
+        "view": view,
+        "load_op": "clear",
+        "store_op": "store",
+        "clear_value": (NOTHING, NOTHING, 0, 0),
+    }
+
+
+def depth_target(view: Any, store: str) -> dict[str, Any]:
+    """A depth attachment, cleared to infinity (depth is reversed). `store` it or "discard"."""
+    return {
+        "view": view,
+        "depth_load_op": "clear",
+        "depth_store_op": store,
+        "depth_clear_value": 0.0,
+    }
+
+
+def draw_pass(
+    name: str,
+    scene: GpuScene,
+    mask: int,
+    attachments: Callable[[Resources], dict[str, Any]],
+    *,
+    writes: tuple[str, ...],
+    also_reads: tuple[str, ...] = (),
+    frame: str = "frame",
+    ids: bool = True,
+) -> Pass:
+    """Draws every object of the scene that shares a bit with `mask`, non-opaque ones with the alpha
+    test, spheres by the boxes around them, as the FRAME_UNIFORMS resource `frame` sees them.
+    Without `ids` there is no colour attachment, depth alone is drawn."""
     device = scene.device
     accept = "accept_alpha" if scene.has_alpha else "accept_opaque"
     slots = {"accept": f"passes/shaders/{accept}.wgsl"}
@@ -105,25 +149,26 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
     bindings = read_bindings(shader)
     spheres = compose("passes/shaders/gbuffer_spheres.wgsl", slots)
     bind_groups = BindGroups(device, bindings, "VERTEX|FRAGMENT")
-    pipelines = {
-        entry: device.pipelines.render(
-            f"gbuffer/{entry}",
-            spheres if entry == "sphere_main" else shader,
-            bind_groups.layout,
-            {
-                "vertex": {
-                    "entry_point": "sphere_vertex" if entry == "sphere_main" else "vertex_main"
-                },
-                "primitive": {"topology": "triangle-list", "cull_mode": "none"},
-                "depth_stencil": {
-                    "format": "depth32float",
-                    "depth_write_enabled": True,
-                    "depth_compare": "greater",  # reversed depth
-                },
-                "fragment": {"entry_point": entry, "targets": [{"format": IDS_FORMAT}]},
+    formats = [IDS_FORMAT] if ids else []
+
+    def pipeline(entry: str) -> Pipeline:
+        settings: dict[str, Any] = {
+            "vertex": {"entry_point": "sphere_vertex" if entry == "sphere_main" else "vertex_main"},
+            "primitive": {"topology": "triangle-list", "cull_mode": "none"},
+            "depth_stencil": {
+                "format": "depth32float",
+                "depth_write_enabled": True,
+                "depth_compare": "greater",  # reversed depth
             },
-        )
-        for entry in (ENTRIES if scene.has_spheres else ENTRIES[:2])
+        }
+        if ids or entry != "opaque_main":
+            targets = [{"format": texel_format} for texel_format in formats]
+            settings["fragment"] = {"entry_point": entry, "targets": targets}
+        module = spheres if entry == "sphere_main" else shader
+        return device.pipelines.render(f"{name}/{entry}", module, bind_groups.layout, settings)
+
+    pipelines = {
+        entry: pipeline(entry) for entry in (ENTRIES if scene.has_spheres else ENTRIES[:2])
     }
     draws = DrawList(scene, mask)
     drawn = device.upload("gbuffer/objects", draws.objects())
@@ -131,7 +176,7 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
 
     def record(resources: Resources) -> Any:
         encoder = device.wgpu.create_render_bundle_encoder(
-            label="gbuffer", color_formats=[IDS_FORMAT], depth_stencil_format="depth32float"
+            label=name, color_formats=formats, depth_stencil_format="depth32float"
         )
         put(encoder, resources, draws.instanced())
         return encoder.finish()
@@ -141,8 +186,9 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
         bound = None
         for draw in wanted:
             if draw.entry != bound:
+                own = {**resources, "frame": resources[frame], "drawn": drawn}
                 encoder.set_pipeline(pipelines[draw.entry].native)
-                encoder.set_bind_group(0, bind_groups.get({**resources, "drawn": drawn}))
+                encoder.set_bind_group(0, bind_groups.get(own))
                 bound = draw.entry
             if draw.entry == "sphere_main":
                 count, first = BOX_VERTICES * draw.triangles, BOX_VERTICES * draw.begin
@@ -155,35 +201,17 @@ def raster_pass(scene: GpuScene, mask: int) -> Pass:
 
     def encode(encoder: Any, resources: Resources) -> None:
         # The same buffers each frame: the draws are recorded once.
-        key = id(resources["frame"])
+        key = id(resources[frame])
         if key not in bundles:
             bundles[key] = record(resources)
         encoder.execute_bundles([bundles[key]])
 
-    def attachments(resources: Resources) -> dict[str, Any]:
-        return {
-            "color_attachments": [
-                {
-                    "view": resources["ids"],
-                    "load_op": "clear",
-                    "store_op": "store",
-                    "clear_value": (NOTHING, NOTHING, 0, 0),
-                }
-            ],
-            "depth_stencil_attachment": {
-                "view": resources["raster_depth"],
-                "depth_load_op": "clear",
-                "depth_store_op": "discard",
-                "depth_clear_value": 0.0,
-            },
-        }
-
-    reads = tuple(b.name for b in bindings if b.name != "drawn")
+    reads = tuple(b.name for b in bindings if b.name not in ("drawn", "frame"))
     parts = Parts(
         # Without a triangle the attachments are still cleared.
         units=lambda _: max(1, draws.triangles),
         encode=put_part,
         words=draws.split,
-        at=("frame", FRAME_UNIFORMS.offsets["split_object"]),
+        at=(frame, FRAME_UNIFORMS.offsets["split_object"]),
     )
-    return Pass("gbuffer/raster", reads, ("ids", "raster_depth"), encode, attachments, parts)
+    return Pass(name, (frame, *reads, *also_reads), writes, encode, attachments, parts)

@@ -34,4 +34,6 @@ def wgsl() -> str:
 
 def mixes(options: FrameOptions, asks: bool) -> bool:
     """Whether a frame mixes ray types; `asks`: whether a triangle's alpha is to be tested."""
-    return options.passes == "mixed" and not options.count and not round_count(options, asks)
+    both = options.reflections == options.shadows == "rays"
+    mixed = options.passes == "mixed" and both and not options.count
+    return mixed and not round_count(options, asks)

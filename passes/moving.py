@@ -144,10 +144,15 @@ class MovingScene:
         """For a frame that goes on after others of the scene began: puts the scene into its pose
         again, by refits in a submission of their own, where it is in another. The new `serial`."""
         serial = self.begin(clip, time, loop=loop, update="refit", again=True)
+        self._catch_up()
+        return serial
+
+    def _catch_up(self) -> None:
+        """Submits what no frame has encoded yet: all of a pose, or what one that traces nothing
+        left out."""
         stages = self._stages
         if stages and stages.waiting:
             submit_pass(self.device, *self._encodes(stages).values(), label="update")
-        return serial
 
     def _place_rigid(self, stages: UpdateStages, clip: Clip, worlds: F64) -> None:
         """The transforms of rigid instances, as instances and as objects."""
@@ -243,8 +248,9 @@ class MovingScene:
             self._stages.encode_tlas(scope)
             self._held = self.pose.key
 
-    def passes(self, update: str) -> list[Pass]:
-        """What a frame with `FrameOptions.update` begins with."""
+    def passes(self, update: str, *, traced: bool = True) -> list[Pass]:
+        """What a frame with `FrameOptions.update` begins with. Without rays nobody reads the BVH:
+        unless the frame is `traced` it is left as it was."""
         uses = {
             "update/skin": (("geometry",), ("geometry",)),
             "update/refit": (("geometry", "bvh"), ("bvh",)),
@@ -254,6 +260,8 @@ class MovingScene:
         left_out = {"refit": {"update/build"}, "rebuild": {"update/refit"}}.get(update, set())
         if not self.deforming:
             left_out = set(uses) - {"update/tlas"}
+        if not traced:
+            left_out |= {"update/refit", "update/build", "update/tlas"}
         return [self._pass(name, *uses[name]) for name in uses if name not in left_out]
 
     def _pass(self, name: str, reads: tuple[str, ...], writes: tuple[str, ...]) -> Pass:
@@ -296,7 +304,10 @@ class MovingScene:
     def messages(self) -> list[str]:
         """One line a fault of the last pose: instances that could not be placed, vertices that are
         not finite, boxes beyond FP16's range, builds without room. Waits."""
-        return [] if self._stages is None or self._held == REST else self._stages.messages()
+        if self._stages is None or self._held == REST:
+            return []
+        self._catch_up()
+        return self._stages.messages()
 
     def build_summaries(self) -> list[Any]:
         """Of every deforming BLAS: the buffer of the ENCODE_SUMMARY of the build that it is from,
@@ -320,6 +331,7 @@ class MovingScene:
         """The structure as it is on the GPU now, read back if it is not the one prepared."""
         if self._stages is None or self._held == REST:
             return self.prepared.bvh
+        self._catch_up()
         moved: dict[int, F64] = {}
         if self.pose.clip is not None:
             transforms = self.rigid.transforms(self.pose.clip, self.pose.worlds)

@@ -25,7 +25,7 @@ from bvh.tlas import BvhInstance
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.scene.animation import Animation
-from engine.scene.mesh import Mesh
+from engine.scene.mesh import F64, Mesh
 from engine.scene.pose import moves
 from engine.scene.scene import Instance, Scene
 from engine.scene.upload import ScenePack, pack_scene
@@ -41,8 +41,8 @@ from passes.skinned import Refittable
 class PreparedScene:
     """`scene` is what is rasterised and traced: its instances are the objects that hits name.
     `object_names[i]` names TLAS instance i for reports; instances of one mesh share a name.
-    `opacity[m]` are the classes of the triangles of mesh m (`passes.opacity`). `diagonal` of the
-    scene's box, as its file places it, in metres."""
+    `opacity[m]` are the classes of the triangles of mesh m (`passes.opacity`). `bounds` [2, 3] are
+    the corners of the scene's box, as its file places it, in metres."""
 
     scene: Scene
     bvh: SceneBvh
@@ -51,7 +51,13 @@ class PreparedScene:
     group: str
     options: BuildOptions
     opacity: tuple[U8, ...]
-    diagonal: float
+    bounds: F64
+
+    @property
+    def diagonal(self) -> float:
+        """Of the scene's box, in metres."""
+        low, high = self.bounds
+        return float(np.linalg.norm(high - low))
 
     @property
     def asks(self) -> bool:
@@ -155,7 +161,6 @@ def prepare(
     room = tlas_bytes(len(bvh_instances)) if moves(prepared) else 0
     names = [request.name for request in requests]
     bvh = assemble(blases, names, bvh_instances, options, tlas_room=room)
-    low, high = scene.bounds()
     return PreparedScene(
         prepared,
         bvh,
@@ -164,7 +169,7 @@ def prepare(
         group,
         options,
         tuple(opacity),
-        diagonal=float(np.linalg.norm(high - low)),
+        bounds=scene.bounds(),
     )
 
 

@@ -2,7 +2,7 @@
 0), then those from its k-th reflection hit (kind k), `rays` each. What shadow rays bring lies in
 `direct` and `reflected` in the same order (passes/shaders/shadow_slot.wgsl)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from passes.frame_options import FrameOptions
 
@@ -19,16 +19,21 @@ SLOT_SHADERS = (
     "composite",
     "display_shadow",
     "display_reflection",
+    "shadow_map_visible",
+    "shadow_map_reflection",
+    "screen_reflection",
 )
 RADIANCE_BYTES = 8  # packed, see passes/shaders/tone_map.wgsl
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowSlots:
-    """`rays` are sent from each surface, and a pixel has surfaces up to its last of `bounces`."""
+    """`rays` are sent from each surface, and a pixel has surfaces up to its last of `bounces`. What
+    they find are so many of `steps` parts of the light: 1 of rays, which arrive or do not."""
 
     rays: int = 1
     bounces: int = 1
+    steps: int = 1
 
     @property
     def starts_at(self) -> tuple[str, ...]:
@@ -49,7 +54,11 @@ class ShadowSlots:
         """What a shader, by its name in passes/shaders, is told where it is not 1."""
         if shader not in SLOT_SHADERS:
             return {}
-        values = {"SHADOW_RAYS": self.rays, "REFLECTION_BOUNCES": self.bounces}
+        values = {
+            "SHADOW_RAYS": self.rays,
+            "REFLECTION_BOUNCES": self.bounces,
+            "SHADOW_STEPS": self.steps,
+        }
         return {name: value for name, value in values.items() if value > 1}
 
 
@@ -58,4 +67,4 @@ ONE_RAY = ShadowSlots()
 
 def shadow_slots(options: FrameOptions) -> ShadowSlots:
     """Of a frame with these options."""
-    return ONE_RAY
+    return replace(ONE_RAY, steps=options.shadow_steps)

@@ -22,6 +22,10 @@ SURFACE_SHADERS = (
     "shadow",
     "shade",
     "occlusion",
+    "shadow_map_visible",
+    "shadow_map_reflection",
+    "probe_light",
+    "screen_reflection",
 )
 # By FrameOptions.compaction: how a workgroup's records get their places in a queue.
 PUSH_SHADERS = {
@@ -72,6 +76,20 @@ class StagePasses:
         first = "frame", FRAME_UNIFORMS.offsets["first_group"]
         written = f"{arguments}_arguments"
         return stage_pass(name, stage, arguments=written, bind=bind, first_unit=first)
+
+    def over_items(
+        self,
+        name: str,
+        file: str,
+        count: int,
+        *,
+        constants: Mapping[str, float] | None = None,
+        **bind: str,
+    ) -> Pass:
+        """One lane for each of `count` items, in groups of 64."""
+        stage = self._stage(name, file, constants=constants)
+        first = bind.get("frame", "frame"), FRAME_UNIFORMS.offsets["first_group"]
+        return stage_pass(name, stage, -(-count // 64), bind=bind, first_unit=first)
 
     def arguments(
         self, name: str, queue: str, other_queue: str | None = None, again: str = ""

@@ -97,11 +97,14 @@ class PipelineCache:
         self, name: str, shader: ComposedShader, layout: Any, settings: Mapping[str, Any]
     ) -> Pipeline:
         """The render pipeline of `settings`: what `create_render_pipeline` takes (plain data),
-        with no module in its `vertex` and `fragment`, which are entry points of `shader`."""
+        with no module in its `vertex` and `fragment`, which are entry points of `shader`; one that
+        only draws depth may have no `fragment`."""
 
         def make(module: Any) -> Any:
             stages = {
-                stage: {"module": module, **settings[stage]} for stage in ("vertex", "fragment")
+                stage: {"module": module, **settings[stage]}
+                for stage in ("vertex", "fragment")
+                if stage in settings
             }
             return self.device.create_render_pipeline(
                 label=name, layout=self._layout(layout), **{**settings, **stages}

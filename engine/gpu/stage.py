@@ -49,6 +49,8 @@ class Binding:
             entry["texture"] = {"sample_type": kind[re.findall(r"\w+", self.type)[1]]}
         else:
             raise ShaderError(f"binding {self.name}: no rule for {self.space} {self.type}")
+        if "2d_array" in self.type:
+            entry["texture"]["view_dimension"] = "2d-array"
         return entry
 
 

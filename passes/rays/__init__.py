@@ -14,15 +14,14 @@ RAY_TYPES: tuple[RayType, ...] = (REFLECTION, SHADOW, OCCLUSION)
 
 def frame_rays(options: FrameOptions) -> tuple[RayType, ...]:
     """The types whose rays a frame with these options sends."""
-    return tuple(
-        ray.of(options) for ray in RAY_TYPES if ray.option is None or getattr(options, ray.option)
-    )
+    return tuple(ray.of(options) for ray in RAY_TYPES if ray.is_sent(options))
 
 
 def with_every_ray(options: FrameOptions) -> FrameOptions:
     """The same with the rays of every type."""
     flags: dict[str, Any] = {ray.option: True for ray in RAY_TYPES if ray.option}
-    return replace(options, **flags)
+    choices: dict[str, Any] = {ray.choice: "rays" for ray in RAY_TYPES if ray.choice}
+    return replace(options, **flags, **choices)
 
 
 __all__ = [

@@ -36,9 +36,10 @@ class RayType:
     such ray; None where `option` does.
 
     `option` is the flag of FrameOptions without which a frame has no such rays, nor passes and
-    buffers for them; None: every frame has them. `block` is the property of FrameOptions that holds
-    the side of the block of pixels which share such a ray, as the constant REFLECTION_BLOCK tells
-    its shaders; None: every pixel sends its own (`passes.senders`)."""
+    buffers for them; None: every frame has them. `choice` is the field of FrameOptions that has to
+    be "rays" for a frame to send them; None: there is no other way. `block` is the property of
+    FrameOptions that holds the side of the block of pixels which share such a ray, as the constant
+    REFLECTION_BLOCK tells its shaders; None: every pixel sends its own (`passes.senders`)."""
 
     name: str
     record: Struct
@@ -51,6 +52,7 @@ class RayType:
     results_by_slot: bool = False
     option: str | None = None
     apart_shader: str | None = None
+    choice: str | None = None
     block: str | None = None
     silence: Callable[[Any], Any] | None = None
     starts_with: Callable[[FrameOptions], tuple[str, ...]] | None = None
@@ -60,6 +62,11 @@ class RayType:
         if self.starts_with is None or self.starts_with(options) == self.starts_at:
             return self
         return replace(self, starts_at=self.starts_with(options))
+
+    def is_sent(self, options: Any) -> bool:
+        """Whether frames with these FrameOptions send such rays."""
+        wanted = self.option is None or getattr(options, self.option)
+        return bool(wanted and (self.choice is None or getattr(options, self.choice) == "rays"))
 
     @property
     def slots_per_pixel(self) -> int:

@@ -25,6 +25,7 @@ REFLECTION = RayType(
     starts_at=("primary",),
     slot_field="pixel",
     block="reflection_block",
+    choice="reflections",
     silence=lambda inputs: replace(inputs, roughness_cutoff=-1.0),  # smoother than a mirror
 )
 

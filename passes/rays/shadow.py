@@ -26,6 +26,7 @@ SHADOW = RayType(
     light_shader="passes/shaders/display_shadow.wgsl",
     starts_at=ONE_RAY.starts_at,
     results_by_slot=True,
+    choice="shadows",
     silence=lambda inputs: replace(inputs, light=replace(inputs.light, radiance=(0.0, 0.0, 0.0))),
     starts_with=lambda options: shadow_slots(options).starts_at,
 )

@@ -1,6 +1,6 @@
 // The lights' direct light on what a pixel sees, where shadow rays arrived.
 // Needs `direct` and `shadow_results`.
-#import "passes/shaders/shadow_slot.wgsl"
+#import "passes/shaders/shadow_visibility.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 
 // The part of its shadow rays that arrived, 0 where none was sent.
@@ -12,16 +12,16 @@ fn light_visibility(pixel: u32) -> f32 {
         // Light that is black sends no ray: what lies where its result would is older.
         if (max(radiance.x, max(radiance.y, radiance.z)) > 0.0) {
             sent += 1.0;
-            arrived += f32(shadow_results[shadow_slot(pixel, 0u, number)]);
+            arrived += shadow_visibility(shadow_slot(pixel, 0u, number));
         }
     }
     return arrived / max(sent, 1.0);
 }
 
 fn direct_radiance(pixel: u32) -> vec3f {
-    var sum = unpack_radiance(direct[direct_place(pixel, 0u)]) * f32(shadow_results[shadow_slot(pixel, 0u, 0u)]);
+    var sum = unpack_radiance(direct[direct_place(pixel, 0u)]) * shadow_visibility(shadow_slot(pixel, 0u, 0u));
     for (var number = 1u; number < SHADOW_RAYS; number += 1u) {
-        sum += unpack_radiance(direct[direct_place(pixel, number)]) * f32(shadow_results[shadow_slot(pixel, 0u, number)]);
+        sum += unpack_radiance(direct[direct_place(pixel, number)]) * shadow_visibility(shadow_slot(pixel, 0u, number));
     }
     return sum;
 }

@@ -1,7 +1,7 @@
 // What a pixel's own reflection ray brought, its hits' shadow rays included: the one place where their
 // results become light. Needs `reflected` and `shadow_results`.
 #import "passes/shaders/tone_map.wgsl"
-#import "passes/shaders/shadow_slot.wgsl"
+#import "passes/shaders/shadow_visibility.wgsl"
 
 // What lies here where no ray was sent is older.
 fn reflected_radiance(index: u32) -> vec3f {
@@ -9,7 +9,7 @@ fn reflected_radiance(index: u32) -> vec3f {
     for (var kind = 1u; kind <= REFLECTION_BOUNCES; kind += 1u) {
         for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
             sum += unpack_radiance(reflected[reflected_light_place(index, kind, number)])
-                * f32(shadow_results[shadow_slot(index, kind, number)]);
+                * shadow_visibility(shadow_slot(index, kind, number));
         }
     }
     return sum;

@@ -6,6 +6,7 @@
 #import "passes/shaders/material.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
+#import "passes/shaders/light_seen.wgsl"
 #import "passes/shaders/environment.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 #import "passes/shaders/tone_map.wgsl"
@@ -43,19 +44,6 @@ fn hit_material(object: u32, point: SurfacePoint, cone_width: f32, cosine: f32) 
     let at = vec2u(object % HIT_RECORDS_A_ROW * MATERIAL_VEC4S, object / HIT_RECORDS_A_ROW);
     return material_of(textureLoad(hit_records, at, 0), textureLoad(hit_records, at + vec2u(1u, 0u), 0),
         textureLoad(hit_records, at + vec2u(2u, 0u), 0), point, cone_width, cosine);
-}
-
-// Radiance of the light where a ray meets its front within t_max: a mirror sees the light itself,
-// since no sampled direction can.
-fn light_seen(origin: vec3f, direction: vec3f, t_max: f32) -> vec3f {
-    let facing = dot(direction, frame.light_normal.xyz);
-    if (facing >= 0.0) { return vec3f(0.0); }
-    let t = dot(frame.light_center.xyz - origin, frame.light_normal.xyz) / facing;
-    let p = origin + t * direction - frame.light_center.xyz;
-    let u = dot(p, frame.light_half_u.xyz) / dot(frame.light_half_u.xyz, frame.light_half_u.xyz);
-    let v = dot(p, frame.light_half_v.xyz) / dot(frame.light_half_v.xyz, frame.light_half_v.xyz);
-    let inside = t > 0.0 && t < t_max && abs(u) <= 1.0 && abs(v) <= 1.0;
-    return select(vec3f(0.0), frame.light_radiance.xyz, inside);
 }
 
 @compute @workgroup_size(64)

@@ -1,6 +1,7 @@
 // Where a pixel's shadow rays and what they bring have their places; see passes/shadow_slots.py.
 override SHADOW_RAYS: u32 = 1u; // from each surface
 override REFLECTION_BOUNCES: u32 = 1u;
+override SHADOW_STEPS: f32 = 1.0; // what their results count (shadow_visibility.wgsl)
 
 // Of the `number`th shadow ray from a pixel's visible surface (kind 0) or its kind-th reflection hit.
 fn shadow_slot(pixel: u32, kind: u32, number: u32) -> u32 {

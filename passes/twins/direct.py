@@ -4,6 +4,7 @@ import numpy as np
 
 from passes.shadow_slots import ShadowSlots
 from passes.twins.shadow_slot import direct_place, shadow_slot
+from passes.twins.shadow_visibility import shadow_visibility
 from passes.twins.tone_map import unpack_radiance
 from passes.twins.wgsl_functions import F32, U32
 
@@ -15,7 +16,8 @@ def light_visibility(slots: ShadowSlots, direct: U32, shadow_results: U32, pixel
     for number in range(slots.rays):
         is_sent = unpack_radiance(words[direct_place(slots, pixel, number)]).max(-1) > 0.0
         sent += is_sent
-        arrived += np.where(is_sent, shadow_results[shadow_slot(slots, pixel, 0, number)], 0)
+        found = shadow_visibility(slots, shadow_results[shadow_slot(slots, pixel, 0, number)])
+        arrived += np.where(is_sent, found, np.float32(0.0))
     return np.asarray(arrived / np.maximum(sent, np.float32(1.0)))
 
 
@@ -24,6 +26,6 @@ def direct_radiance(slots: ShadowSlots, direct: U32, shadow_results: U32, pixel:
     words = direct.reshape(-1, 2)
     total = np.zeros((len(pixel), 3), np.float32)
     for number in range(slots.rays):
-        lit = shadow_results[shadow_slot(slots, pixel, 0, number)].astype(np.float32)
+        lit = shadow_visibility(slots, shadow_results[shadow_slot(slots, pixel, 0, number)])
         total += unpack_radiance(words[direct_place(slots, pixel, number)]) * lit[:, None]
     return total

@@ -1,12 +1,11 @@
 """The hybrid frame on the CPU: the twins in the frame's order over NumPy arrays.
 
 Bisects a wrong picture to one stage: run both, compare what each pass wrote. There is no
-rasteriser here; primary rays through the oracle take its place, whatever the options say.
+rasteriser here; primary rays through the oracle take its place, whatever the options say, and draw
+shadow maps and probes.
 """
 
-import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from passes.lights_apart import LIGHTS_APART
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
+from passes.raster_targets import NO_QUEUE
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
@@ -40,6 +40,7 @@ from passes.sorting import (
 from passes.twins.arguments import arguments
 from passes.twins.arguments_mixed import arguments_mixed
 from passes.twins.composite import composite
+from passes.twins.cpu_pass import CpuPass
 from passes.twins.denoise import denoise
 from passes.twins.gather_rays import gather_rays
 from passes.twins.gbuffer_rays import gbuffer_rays
@@ -51,6 +52,14 @@ from passes.twins.motion import motion
 from passes.twins.motion_depth import motion_depth
 from passes.twins.occlusion import occlusion
 from passes.twins.queue_push import empty_queue
+from passes.twins.raster_frame import (
+    map_reflected_shadows,
+    map_shadows,
+    probe_passes,
+    raster_resources,
+    screen_reflection_pass,
+    shadow_map_depths,
+)
 from passes.twins.ray_keys import ray_keys
 from passes.twins.reflection import reflection
 from passes.twins.resolve import resolve
@@ -67,29 +76,12 @@ from passes.twins.traverse_round import traverse_round
 from passes.twins.traverse_round_counted import traverse_round_counted
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPass:
-    """A pass of the frame and its twin. `bind` maps the twin's parameters, which are the
-    bindings of its stage, to the frame's resources where the names differ."""
-
-    name: str
-    twin: Callable[..., Any]
-    bind: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def bindings(self) -> tuple[str, ...]:
-        parameters = inspect.signature(self.twin).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
-
-    def run(self, resources: Mapping[str, Any]) -> None:
-        self.twin(*(resources[self.bind.get(name, name)] for name in self.bindings))
-
-
 def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     """The frame, in order, each pass named as in `passes.frame_passes`. `asks`: whether a
     triangle's alpha is to be tested (`PreparedScene.asks`)."""
 
     slots = shadow_slots(options)
+    by_rays, by_map = options.reflections == "rays", options.shadows == "map"
 
     def arguments_pass(queue: str, user: str, again: str = "") -> CpuPass:
         bind = {"queue": queue, "arguments": f"{user}_arguments"}
@@ -179,7 +171,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         is_sorted = sorts_hits(options, REFLECTION)
         is_fine = options.hit_table == "fine"
         bind = {
-            "push_queue": filled(SHADOW),
+            "push_queue": NO_QUEUE if by_map else filled(SHADOW),
             "hit_records": "hit_records" if is_fine else "surface",
             "order": hits["order"] if is_sorted else "texels",
         }
@@ -206,8 +198,15 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     occlusion_rays = CpuPass("rays/occlusion", occlusion, {"push_queue": filled(OCCLUSION)})
 
     def own() -> list[CpuPass]:
-        found = [*reflection_rays, *traverse_passes(REFLECTION), shadow_rays, *shade_passes()]
-        found += [*ordered(SHADOW), *traverse_passes(SHADOW)]
+        found = [*reflection_rays, *traverse_passes(REFLECTION)] if by_rays else []
+        found += map_shadows(slots) if by_map else [shadow_rays]
+        if by_rays:
+            found += shade_passes()
+            found += [map_reflected_shadows(slots)] if by_map else []
+        if not by_map:
+            found += [*ordered(SHADOW), *traverse_passes(SHADOW)]
+        if not by_rays:
+            found += [screen_reflection_pass(options, slots)]
         if options.occlusion:
             found += [occlusion_rays, *ordered(OCCLUSION), *traverse_passes(OCCLUSION)]
         return found
@@ -247,6 +246,8 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         CpuPass("gbuffer/rays", partial(gbuffer_rays, **primary), {"ids_out": "ids"}),
         CpuPass("gbuffer/resolve", resolve, resolved),
         *((CpuPass("motion", moved),) if options.finds_motion else ()),
+        *shadow_map_depths(options),
+        *probe_passes(options),
         *(mixed() if mixes(options, asks) else own()),
         *(lights() if options.lights_apart else ()),
         *(filters() if options.filtered else ()),
@@ -304,6 +305,7 @@ def make_resources(
     }
     for name in LIGHTS_APART.values() if options.lights_apart else ():
         resources[name] = np.zeros((pixels, 2), np.uint32)
+    resources |= raster_resources(options, inputs, resources["frame"])
     if options.hit_table == "fine":
         resources["hit_records"] = pack_hit_records(prepared)
     for name in MIXED:

@@ -11,9 +11,13 @@ from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
 from passes.lights_apart import LIGHTS_APART
 from passes.queue import QUEUE_HEADER
+from passes.raster_targets import NO_QUEUE
+from passes.rays import SHADOW
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
+from passes.twins.no_push import NoQueue
 from passes.twins.queue_push import RayQueue
+from passes.twins.raster_frame import view_records
 
 _TEXEL_WORDS = {"rgba32uint": 4, "rg32uint": 2, "r32float": 1}
 
@@ -49,6 +53,7 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         found["motion"] = data.read_motion().reshape(pixels, 2).copy()
     found["picture"] = read(bound["picture"], np.uint32, count=pixels)
     found["primary_failed"] = read(bound["primary_failed"], np.uint32, count=1)
+    found |= read_targets(data, inputs, found["frame"])
     for ray in data.rays:
         rays = pixels * ray.slots_per_pixel
         found[ray.results] = read(bound[ray.results], ray.result_dtype, count=rays)
@@ -61,4 +66,20 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
             words = len(data.counters)
             found[f"{ray.name}_counters"] = read(bound[f"{ray.name}_counters"], count=words)
             found[ray.slot_counts] = read(bound[ray.slot_counts], count=len(SLOT_COUNTS) * rays)
+    return found
+
+
+def read_targets(data: FrameData, inputs: FrameInputs, record: Any) -> dict[str, Any]:
+    """What `passes.twins.raster_frame.raster_resources` has, as the frame left it."""
+    options, targets = data.options, data.targets
+    found = view_records(options, inputs, record)
+    found |= {target.name: targets.read(target.name) for target in targets.targets}
+    if options.has_probe:
+        found["probe_light"] = data.device.read(data.resources["probe_light"], np.float32)
+        found["probe_light"] = found["probe_light"].reshape(-1, 4).copy()
+        found["probe"] = targets.read_probe()
+        found["screen_counts"] = data.device.read(data.resources["screen_counts"], count=4)
+    if options.shadows == "map":
+        found[NO_QUEUE] = NoQueue()
+        found[SHADOW.results] = data.device.read(data.resources[SHADOW.results])
     return found

@@ -19,6 +19,7 @@ from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
 from passes.twins.light import is_black, light_from, sample_light
+from passes.twins.light_seen import light_seen
 from passes.twins.material import material_at, material_of
 from passes.twins.queue_push import RayQueue
 from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
@@ -26,28 +27,12 @@ from passes.twins.shadow_slot import reflected_light_place, reflected_place, sha
 from passes.twins.surface import face_viewer, ray_origin, surface_point
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.wgsl_functions import (
-    F32,
     U32,
     dot,
     normalize,
     reflect,
     unpack_2x16_float,
 )
-
-
-def light_seen(frame: Any, origin: F32, direction: F32, t_max: F32) -> F32:
-    """[n, 3]"""
-    center, half_u, half_v, normal = (
-        frame[f"light_{name}"][:3] for name in ("center", "half_u", "half_v", "normal")
-    )
-    facing = dot(direction, normal)
-    t = dot(center - origin, normal) / facing
-    p = origin + t[:, None] * direction - center
-    u = dot(p, half_u) / dot(half_u, half_u)
-    v = dot(p, half_v) / dot(half_v, half_v)
-    inside = (t > 0.0) & (t < t_max) & (np.abs(u) <= 1.0) & (np.abs(v) <= 1.0)
-    seen = (inside & (facing < 0.0))[:, None]
-    return np.where(seen, frame["light_radiance"][:3], np.float32(0.0))
 
 
 @np.errstate(all="ignore")

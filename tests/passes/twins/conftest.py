@@ -150,6 +150,7 @@ PACKED_APART = 0.01  # part of packed numbers that may be one step apart
 # any-hit traversal they visit unsorted children in different orders.
 COUNTS_APART = {ray.name: 0.15 if ray.any_hit else 0.02 for ray in RAY_TYPES}
 STACK_APART = 3
+RASTER_APART, RASTER_PIXELS = 1e-4, 0.01  # of a depth; part of the pixels that may differ by more
 QUEUE_KEYS = {ray.queue: ray.slot_field for ray in RAY_TYPES}
 CLOSEST_HITS = {ray.results: ray.queue for ray in RAY_TYPES if not ray.any_hit}
 
@@ -196,6 +197,12 @@ def find_differences(step: Any) -> list[str]:
             found += [] if history_close(gpu, cpu) else [name]
         elif name == "picture":
             found += [] if packed_close(gpu, cpu, 8) else [name]
+        elif name in ("shadow_map", "probe_ids"):
+            # The rasteriser and rays may see different triangles at edges.
+            apart = ~np.isclose(gpu, cpu, rtol=RASTER_APART, atol=0)
+            found += [] if apart.mean() < RASTER_PIXELS else [f"{name}: {apart.mean()}"]
+        elif name == "no_queue" or name.endswith("/view"):
+            continue
         elif name in CLOSEST_HITS:
             # Rubbish lies behind the queue's end.
             gpu, cpu = (v[: step.gpu[CLOSEST_HITS[name]].count] for v in (gpu, cpu))
@@ -289,7 +296,10 @@ def walk_frame(
     before = read_resources(frame.data, frame.inputs)
     for item in frame.passes:
         encoder = wgpu.create_command_encoder(label=item.name)
-        scope = encoder.begin_compute_pass(label=item.name)
+        if item.attachments:
+            scope = encoder.begin_render_pass(label=item.name, **item.attachments(bound))
+        else:
+            scope = encoder.begin_compute_pass(label=item.name)
         item.encode(scope, bound)
         scope.end()
         wgpu.queue.submit([encoder.finish()])
@@ -327,8 +337,11 @@ def walk(device: Any) -> Callable[..., dict[str, Step]]:
 def walk_new(device: Any) -> Callable[..., dict[str, Step]]:
     """As `walk` over a frame of its own, so of the shaders as they are now."""
 
-    def walker(prepared: Any, width: int, height: int, **options: Any) -> dict[str, Step]:
-        settings = with_every_ray(FrameOptions(width, height, gbuffer="rays", **options))
+    def walker(
+        prepared: Any, width: int, height: int, every_ray: bool = True, **options: Any
+    ) -> dict[str, Step]:
+        settings = FrameOptions(width, height, gbuffer="rays", **options)
+        settings = with_every_ray(settings) if every_ray else settings
         # What a wrong pass leaves out must not lead the next one out of its buffers.
         return walk_frame(HybridFrame(device, prepared, settings), rubbish=0)
 

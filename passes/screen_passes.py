@@ -1,0 +1,31 @@
+"""Reflections without rays: `screen/reflection` follows each reflected direction over the picture
+and takes the light of the visible surface that it goes into; what is not to be seen there comes
+from a probe (`passes.probe_passes`).
+
+Directions are those that reflection rays would have. What is found has this frame's light: its own
+direct light, as the camera sees it, with its shadow, its emission and ambient light. What lies
+behind something, beyond the picture's borders or towards the camera is not found: the probe shows
+it from another point, and blurred. Directions that leave a mirror for the light see it through
+whatever the screen does not show.
+"""
+
+from engine.frame.render_pass import Pass
+from passes.probe_passes import probe_constants
+from passes.stage_passes import StagePasses
+
+
+def screen_reflection(make: StagePasses) -> Pass:
+    """After the frame's direct light and shadows, and its probe."""
+    options = make.options
+    block = options.reflection_block
+    return make.over_tiles(
+        "screen/reflection",
+        "screen_reflection",
+        constants={
+            "REFLECTION_BLOCK": block,
+            "SCREEN_STEPS": options.screen_steps,
+            "COUNT": options.count,
+            **probe_constants(make),
+        },
+        block=block,
+    )

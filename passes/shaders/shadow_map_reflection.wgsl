@@ -1,0 +1,43 @@
+// What hits of reflection rays see of the area light, looked up in its shadow map, where shadow rays
+// would leave what they found; shaded hits that receive no light are left alone.
+#import passes.frame_uniforms
+#import "bvh/shaders/ray.wgsl"
+#import "passes/shaders/surface.wgsl"
+#import "passes/shaders/light.wgsl"
+#import "passes/shaders/tone_map.wgsl"
+#import "passes/shaders/shadow_map.wgsl"
+#import "passes/shaders/shadow_slot.wgsl"
+#import passes.queue
+#import passes.rays.reflection
+
+struct ReflectionQueue {
+    header: QueueHeader,
+    records: array<ReflectionRay>,
+}
+
+@group(0) @binding(0) var<uniform> frame: FrameUniforms;
+@group(0) @binding(1) var<storage, read> reflection_queue: ReflectionQueue;
+@group(0) @binding(2) var<storage, read> reflection_results: array<Hit>;
+@group(0) @binding(3) var<storage, read> tables: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> geometry: array<u32>;
+@group(0) @binding(5) var shadow_map: texture_depth_2d_array;
+@group(0) @binding(6) var<storage, read> reflected: array<vec2u>;
+@group(0) @binding(7) var<storage, read_write> shadow_results: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
+    if (index >= min(reflection_queue.header.count, reflection_queue.header.capacity)) { return; }
+    let pixel = reflection_queue.records[index].pixel;
+    let hit = reflection_results[index];
+    let light = reflected[reflected_light_place(pixel, 1u, 0u)];
+    if (is_black(unpack_radiance(light))) { return; } // as it is where nothing was hit
+    let point = surface_point(hit.object, hit.primitive, hit.u, hit.v);
+    let jitter = unpack2x16unorm(sample_light(pixel, REFLECTED_LIGHT_DIMENSION));
+    shadow_results[shadow_slot(pixel, 1u, 0u)] =
+        pack_visibility(map_visibility(point.position, point.geometric_normal, jitter));
+}

@@ -1,0 +1,117 @@
+"""Twin of screen_reflection.wgsl: reflections found on the picture and in the probe."""
+
+from typing import Any
+
+import numpy as np
+
+from passes.shadow_slots import ONE_RAY, ShadowSlots
+from passes.twins.brdf import (
+    MIRROR_ROUGHNESS,
+    diffuse_albedo,
+    reflectance_at_normal,
+    reflection_weight,
+    specular_albedo,
+)
+from passes.twins.camera import camera_direction
+from passes.twins.direct import direct_radiance
+from passes.twins.environment import ambient_radiance, environment
+from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.light_seen import light_seen
+from passes.twins.material import MATERIAL_VEC4S
+from passes.twins.probe import probe_cone
+from passes.twins.reflect_ray import reflect_ray
+from passes.twins.sampling import REFLECTION_DIMENSION, random
+from passes.twins.screen_march import march_screen
+from passes.twins.shadow_slot import reflected_place
+from passes.twins.surface import ray_origin, surface_point
+from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
+from passes.twins.wgsl_functions import F32, U32, Index, dot, normalize, reflect, to_float
+
+FADE = np.float32(0.05)
+
+
+def border_weight(frame: Any, x: Index, y: Index) -> F32:
+    width, height = np.float32(frame["width"]), np.float32(frame["height"])
+    px, py = x.astype(np.float32) + np.float32(0.5), y.astype(np.float32) + np.float32(0.5)
+    inner = np.minimum(np.minimum(px, width - px), np.minimum(py, height - py))
+    return np.clip(inner / (FADE * min(width, height)), np.float32(0.0), np.float32(1.0))
+
+
+@np.errstate(all="ignore")
+def screen_reflection(
+    frame: Any,
+    tables: U32,
+    geometry: U32,
+    visibility: U32,
+    surface: U32,
+    depth: F32,
+    probe: F32,
+    direct: U32,
+    shadow_results: U32,
+    reflected: U32,
+    screen_counts: U32,
+    *,
+    steps: int,
+    slots: ShadowSlots = ONE_RAY,
+    reflection_block: int = 1,
+    count: bool = False,
+) -> None:
+    """Writes pixels of `reflected`; with `count` adds to `screen_counts`."""
+    pixels = tile_pixels(frame, reflection_block)
+    s = unpack_surface(surface[pixels.y, pixels.x])
+    wanted = visibility[pixels.y, pixels.x, 0] != NOTHING
+    pixels = pixels[wanted & (s.roughness <= frame["roughness_cutoff"])]
+    s = unpack_surface(surface[pixels.y, pixels.x])
+    seen = visibility[pixels.y, pixels.x]
+    view = normalize(-camera_direction(frame, pixels.x, pixels.y))
+    u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
+    point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
+    r1, r2 = (
+        random(pixels.index, frame["frame_index"], frame["seed"], REFLECTION_DIMENSION + i)
+        for i in range(2)
+    )
+    normal = s.shading_normal
+    direction, raised, lost = reflect_ray(view, normal, s.geometric_normal, s.roughness, r1, r2)
+    origin = ray_origin(point, direction)
+    hit = march_screen(frame, visibility, surface, depth, origin, direction, steps)
+
+    inner = np.where(hit.found, border_weight(frame, hit.x, hit.y), np.float32(0.0))
+    h = unpack_surface(surface[hit.y, hit.x])
+    index = (hit.y * int(frame["width"]) + hit.x).astype(np.uint32)
+    material = int(frame["material_base"]) + h.material.astype(np.int64) * MATERIAL_VEC4S
+    emissive = to_float(tables)[material + 1, :3]
+    n_v = np.maximum(dot(h.shading_normal, -direction), np.float32(1.0e-4))
+    f0 = reflectance_at_normal(h.base_color, h.metalness)
+    specular = specular_albedo(f0, h.roughness, n_v)
+    diffuse = diffuse_albedo(h.base_color, h.metalness, specular)
+    light = emissive + diffuse * ambient_radiance(frame, h.shading_normal)
+    light = light + specular * environment(frame, reflect(direction, h.shading_normal))
+    light = light + direct_radiance(slots, direct, shadow_results, index)
+    radiance = np.where((inner > 0.0)[:, None], inner[:, None] * light, np.float32(0.0))
+
+    spread = np.float32(reflection_block) * frame["pixel_spread"] + s.roughness * s.roughness
+    shown, covered = probe_cone(frame, probe, point.position, direction, spread)
+    outer = (np.float32(1.0) - inner)[:, None]
+    radiance = radiance + np.where(outer > 0.0, outer * shown, np.float32(0.0))
+    t_max = np.where(inner > 0.0, hit.t, np.float32(3.0e38))
+    lamp = light_seen(frame, origin, direction, t_max)
+    radiance += np.where((s.roughness < MIRROR_ROUGHNESS)[:, None], lamp, np.float32(0.0))
+    if count:
+        elsewhere = (inner <= 0.0) & ~lost
+        screen_counts += np.array(
+            [
+                ((inner > 0.0) & ~lost).sum(),
+                (elsewhere & (covered >= 0.5)).sum(),
+                (elsewhere & (covered < 0.5)).sum(),
+                raised.sum(),
+            ],
+            np.uint32,
+        )
+    weight = reflection_weight(s.base_color, s.metalness, s.roughness, normal, view, direction)
+    distance = np.where(inner > 0.0, np.minimum(hit.t, np.float32(6.0e4)), MISS_DISTANCE)
+    words = reflected.reshape(-1, 2)
+    brought = np.where(lost[:, None], np.float32(0.0), radiance * weight)
+    place = reflected_place(slots, pixels.index)
+    words[place] = pack_radiance(brought, np.where(lost, MISS_DISTANCE, distance))
+    for i in range(1, 1 + slots.bounces * slots.rays):
+        words[place + np.uint32(i)] = 0

@@ -1,0 +1,149 @@
+"""Twin of shadow_map.wgsl: how much of the light a point sees, from depths about its centre."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passes.twins.wgsl_functions import F32, U32, Index, cross, dot, normalize, vector
+
+TAPS_A_SIDE = 4
+SEARCH = np.float32(3.0)
+BIAS = np.float32(1.0)
+ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MapTexel:
+    """Arrays over lanes."""
+
+    x: Index
+    y: Index
+    layer: Index
+    direction: F32
+    stored: F32
+
+
+@dataclass(frozen=True, slots=True)
+class LightAxes:
+    """[3] each."""
+
+    x: F32
+    y: F32
+    z: F32
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """[n, 3], [n, 3], [n]."""
+
+    offset: F32
+    normal: F32
+    height: F32
+
+
+def light_axes(frame: Any) -> LightAxes:
+    x, z = normalize(frame["light_half_u"][None, :3])[0], frame["light_normal"][:3]
+    return LightAxes(x, cross(z[None], x[None])[0], z)
+
+
+def map_texel(shadow_map: F32, axes: LightAxes, d: F32) -> MapTexel:
+    """`shadow_map` [layers, size, size], `d` [n, 3]."""
+    size = np.float32(shadow_map.shape[1])
+    p = vector(dot(d, axes.x), dot(d, axes.y), dot(d, axes.z))
+    a = np.abs(p)
+    whole = p[:, 2] >= np.maximum(a[:, 0], a[:, 1])
+    along_x = a[:, 0] >= a[:, 1]
+    side = np.where(along_x, p[:, 0], p[:, 1])
+    layer = np.where(along_x, 1, 3) + (side < 0.0)
+    layer = np.where(whole, 0, layer)
+    sign = np.where(side >= 0.0, ONE, -ONE)[:, None]
+    face_axis = np.where(along_x[:, None], sign * axes.x, sign * axes.y)
+    axis = np.where(whole[:, None], axes.z, face_axis)
+    right = np.where((whole | ~along_x)[:, None], axes.x, axes.y)
+    up = np.where(whole[:, None], axes.y, axes.z)
+    across = np.where(whole | ~along_x, p[:, 0], p[:, 1])
+    upward = np.where(whole, p[:, 1], p[:, 2])
+    depth = np.where(whole, p[:, 2], np.where(along_x, a[:, 0], a[:, 1]))
+    depth = np.maximum(depth, np.float32(1.0e-20))
+    tangent_x, tangent_y = across / depth, upward / depth
+    y = np.where(whole, tangent_y, TWO * tangent_y - ONE)
+    half = np.float32(0.5)
+    place = vector(half + half * tangent_x, half - half * y) * size
+    column, row = np.clip(place, ZERO, size - ONE).astype(np.int64).T
+    centre_x, centre_y = ((part + half).astype(np.float32) / size for part in (column, row))
+    right_part = TWO * centre_x - ONE
+    up_part = np.where(whole, ONE - TWO * centre_y, ONE - centre_y)
+    direction = axis + right_part[:, None] * right + up_part[:, None] * up
+    return MapTexel(
+        column, row, layer, np.asarray(direction, np.float32), shadow_map[layer, row, column]
+    )
+
+
+def receiver_depth(axes: LightAxes, r: Receiver, direction: F32) -> F32:
+    ahead = dot(direction, axes.z)
+    depth = np.where(ahead > 0.0, r.height / ahead, np.float32(3.0e38))
+    facing = dot(direction, r.normal)
+    plane = dot(r.offset, r.normal) / facing
+    meets = (facing < 0.0) & (plane > 0.0)
+    return np.where(meets, np.minimum(depth, plane), depth)
+
+
+@np.errstate(all="ignore")
+def map_visibility(
+    frame: Any, shadow_map: F32, position: F32, surface_normal: F32, jitter: F32
+) -> F32:
+    """[n] in 0 to 1; `jitter` [n, 2]."""
+    axes = light_axes(frame)
+    near = frame["view_near"]
+    offset = position - frame["light_center"][:3]
+    away = (dot(surface_normal, offset) > 0.0)[:, None]
+    normal = np.where(away, -surface_normal, surface_normal)
+    texel_part = TWO / np.float32(shadow_map.shape[1])
+    reach = np.maximum(
+        np.abs(dot(offset, axes.x)), np.maximum(np.abs(dot(offset, axes.y)), dot(offset, axes.z))
+    )
+    offset = offset + (BIAS * texel_part * reach)[:, None] * normal
+    r = Receiver(offset, normal, dot(offset, axes.z))
+    u, v = frame["light_half_u"][:3], frame["light_half_v"][:3]
+    u2, v2 = dot(u, u), dot(v, v)
+    least = np.sqrt(np.minimum(u2, v2))
+
+    blockers = np.zeros(len(position), np.float32)
+    width = np.zeros(len(position), np.float32)
+    for i in range(TAPS_A_SIDE**2):
+        s = tap(i, jitter)
+        s = s * (SEARCH * np.maximum(np.abs(s[:, 0]), np.abs(s[:, 1])))[:, None]
+        texel = map_texel(shadow_map, axes, r.offset + s[:, :1] * u + s[:, 1:] * v)
+        depth = near / np.maximum(texel.stored, np.float32(1.0e-30))
+        nearer = depth < receiver_depth(axes, r, texel.direction)
+        blocker = depth[:, None] * texel.direction
+        height = dot(blocker, axes.z)
+        below = r.height - height
+        on_light = r.offset + (blocker - r.offset) * (r.height / below)[:, None]
+        slack = ONE + texel_part * depth * (r.height / below) / least
+        hides = nearer & (height > 0.0) & (below > 0.0)
+        hides &= np.abs(dot(on_light, u)) <= slack * u2
+        hides &= np.abs(dot(on_light, v)) <= slack * v2
+        blockers += hides
+        width += np.where(hides, below / height, ZERO)
+    filtered = np.maximum(width / np.maximum(blockers, ONE), texel_part * reach / least)
+
+    hidden = np.zeros(len(position), np.float32)
+    for i in range(TAPS_A_SIDE**2):
+        s = filtered[:, None] * tap(i, jitter)
+        texel = map_texel(shadow_map, axes, r.offset + s[:, :1] * u + s[:, 1:] * v)
+        depth = near / np.maximum(texel.stored, np.float32(1.0e-30))
+        hidden += depth < receiver_depth(axes, r, texel.direction)
+    visible = np.where(blockers > 0, ONE - hidden / np.float32(TAPS_A_SIDE**2), ONE)
+    return np.where(r.height <= 0.0, ZERO, visible)
+
+
+def tap(i: int, jitter: F32) -> F32:
+    """[n, 2] of -1 to 1."""
+    cell = np.array([i % TAPS_A_SIDE, i // TAPS_A_SIDE], np.float32)
+    return np.asarray(TWO * (cell + jitter) / np.float32(TAPS_A_SIDE) - ONE)
+
+
+def pack_visibility(visibility: F32) -> U32:
+    return np.asarray((visibility * np.float32(65535.0) + np.float32(0.5)).astype(np.uint32))

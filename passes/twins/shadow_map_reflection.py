@@ -1,0 +1,42 @@
+"""Twin of shadow_map_reflection.wgsl: what reflection hits see of the light, by its shadow map."""
+
+from typing import Any
+
+import numpy as np
+
+from passes.shadow_slots import ONE_RAY, ShadowSlots
+from passes.twins.light import is_black, sample_light
+from passes.twins.queue_push import RayQueue
+from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
+from passes.twins.shadow_map import map_visibility, pack_visibility
+from passes.twins.shadow_slot import reflected_light_place, shadow_slot
+from passes.twins.surface import surface_point
+from passes.twins.tone_map import unpack_radiance
+from passes.twins.wgsl_functions import F32, U32, unpack_2x16_unorm
+
+
+@np.errstate(all="ignore")
+def shadow_map_reflection(
+    frame: Any,
+    reflection_queue: RayQueue,
+    reflection_results: Any,
+    tables: U32,
+    geometry: U32,
+    shadow_map: F32,
+    reflected: U32,
+    shadow_results: U32,
+    *,
+    slots: ShadowSlots = ONE_RAY,
+) -> None:
+    """Writes `shadow_results` of the hits that light would reach."""
+    count = reflection_queue.count
+    pixel = reflection_queue.records["pixel"][:count]
+    light = reflected.reshape(-1, 2)[reflected_light_place(slots, pixel, 1, 0)]
+    lit = np.flatnonzero(~is_black(unpack_radiance(light)))
+    pixel, hit = pixel[lit], reflection_results[:count][lit]
+    point = surface_point(
+        frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]
+    )
+    jitter = unpack_2x16_unorm(sample_light(frame, pixel, REFLECTED_LIGHT_DIMENSION))
+    seen = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
+    shadow_results[shadow_slot(slots, pixel, 1, 0)] = pack_visibility(seen)
