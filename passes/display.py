@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.gpu.compute_scope import ComputePasses
 from engine.gpu.device import Device
 from engine.gpu.readback_ring import ReadbackRing
 from engine.gpu.stage import Stage
@@ -56,6 +57,7 @@ class DisplayPass:
         self._palette = device.buffer("palette", 4 * 256)
         self._palette_name = ""
         self._written = b""  # what the uniforms hold
+        self._passes = ComputePasses()
         self._probe = Probe(device)
         self._ring = ReadbackRing(device, RANGE_RESULT_BYTES + PROBE_BYTES, RING_SLOTS)
         self._frame: HybridFrame | None = None
@@ -89,7 +91,7 @@ class DisplayPass:
         self._write_palette(palette if baseline is None else DIVERGING)
         resources = self._resources(frame, found, baseline)
         encoder.clear_buffer(self._range)
-        scope = encoder.begin_compute_pass(label="display")
+        scope = self._passes.begin(encoder, "display")
         self._encode_range(scope, found, resources)
         tiles = (-(-self.width // 8), -(-self.height // 8))
         is_light = found.kind == "colour" and found.ray_type is not None

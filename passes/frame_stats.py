@@ -4,7 +4,9 @@ Times are milliseconds from timestamps (NaN where the adapter has none). Fields 
 pipelines know are None in a timed frame.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from bvh.gpu.trace_rays import FAILURES
 from passes.frame_uniforms import FrameInputs
@@ -54,7 +56,7 @@ class FrameStats:
     there, by bvh.counters.OBJECT_COUNTERS; the name "(TLAS)" holds what the top level took. Over
     both they add up to the ray type's. `valid` is False
     when a queue dropped records, a traversal failed or a tree had no room to be built anew: the
-    picture must not be trusted."""
+    picture must not be trusted. Those of `later` are worked out when somebody looks."""
 
     passes: dict[str, float]
     frame_total_ms: float
@@ -72,6 +74,30 @@ class FrameStats:
     failures: tuple[str, ...] = ()
     begins: tuple[float, ...] = ()  # of the passes, from the first one's begin on
     inputs: FrameInputs | None = field(default=None, compare=False, repr=False)  # what it drew
+    _collect: "Callable[[], FrameStats] | None" = field(
+        default=None, init=False, compare=False, repr=False
+    )
+
+    @classmethod
+    def later(cls, collect: "Callable[[], FrameStats]", **known: Any) -> "FrameStats":
+        """Those that `collect` gives, which is called once somebody asks for a field that is not
+        among the `known` ones: of sixty frames a second few are looked into."""
+        stats = object.__new__(cls)
+        for name, value in {**known, "_collect": collect}.items():
+            object.__setattr__(stats, name, value)
+        return stats
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a slot that is still empty."""
+        collect = None if name == "_collect" else self._collect
+        if collect is None:
+            raise AttributeError(f"frame statistics have no {name}")
+        object.__setattr__(self, "_collect", None)
+        found = collect()
+        for item in fields(self):
+            if item.init:
+                object.__setattr__(self, item.name, getattr(found, item.name))
+        return getattr(self, name)
 
     @property
     def stack_overflow(self) -> bool:

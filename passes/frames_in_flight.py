@@ -6,16 +6,17 @@ later they have arrived, and say the same as if the frame had been waited for.
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from engine.frame.frame import Frame
+from engine.frame.frame import Frame, times_of
 from engine.gpu.readback_ring import ReadbackRing
 from passes.frame_data import FrameData
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs
-from passes.read_back import Traffic, collect_stats
-from passes.statistics_buffers import StatisticsBuffers
+from passes.read_back import ReadFacts, Traffic, collect_stats
+from passes.statistics_buffers import StatisticsBuffers, StatisticsLayout
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class FramesInFlight:
         self.data = data
         self.frame = frame
         self.statistics = StatisticsBuffers(data)
+        self.facts = ReadFacts.of(data)
         self.host_ms = 0.0
         self._ring: ReadbackRing | None = None  # for those who never submit there is none
 
@@ -74,7 +76,35 @@ class FramesInFlight:
         return stats
 
     def _collect(self, sent: _Sent, packed: bytes) -> FrameStats:
-        ticks = np.frombuffer(packed, np.uint64, offset=self.statistics.size)
-        times = self.frame.times(ticks, sent.encode_ms)
-        numbers = self.statistics.unpack(packed)
-        return collect_stats(self.data, numbers, times, sent.traffic, sent.inputs)
+        """Of a frame in which all went well only that is found out now."""
+        layout = self.statistics.layout
+        unbuilt = self.statistics.unbuilt(layout.unpack(packed)) if self.statistics.builds else []
+        period_ns = self.data.device.timestamp_period_ns
+        read = partial(
+            _read, self.facts, layout, self.frame.names, period_ns, sent, packed, tuple(unbuilt)
+        )
+        if unbuilt or layout.troubled(packed):
+            return read()
+        return FrameStats.later(
+            read,
+            dropped=0,
+            valid=True,
+            failures=(),
+            counted=self.facts.options.count,
+            inputs=sent.inputs,
+        )
+
+
+def _read(
+    facts: ReadFacts,
+    layout: StatisticsLayout,
+    names: tuple[str, ...],
+    period_ns: float,
+    sent: _Sent,
+    packed: bytes,
+    unbuilt: tuple[str, ...],
+) -> FrameStats:
+    """Statistics out of what was copied of a frame with passes of these names."""
+    ticks = np.frombuffer(packed, np.uint64, offset=layout.size)
+    times = times_of(names, ticks, period_ns, sent.encode_ms)
+    return collect_stats(facts, layout.unpack(packed), times, sent.traffic, sent.inputs, unbuilt)

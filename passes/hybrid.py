@@ -179,9 +179,11 @@ class HybridFrame:
 
     def _collect(self, times: FrameTimes, before: Traffic) -> FrameStats:
         self.whole = True
-        numbers = self._in_flight.statistics.read()
+        statistics, facts = self._in_flight.statistics, self._in_flight.facts
+        numbers = statistics.read()
         traffic = Traffic.so_far(self.device).since(before)
-        return self._note(collect_stats(self.data, numbers, times, traffic, self.inputs))
+        unbuilt = statistics.unbuilt(numbers)
+        return self._note(collect_stats(facts, numbers, times, traffic, self.inputs, unbuilt))
 
     def _note(self, stats: FrameStats, *, late: bool = False) -> FrameStats:
         """Remembers what overflowed, for the next frame, and tells the policy of updates what was

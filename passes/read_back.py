@@ -1,6 +1,6 @@
 """A frame's statistics out of what was read back: queue headers, counters, times."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,18 +44,45 @@ class Traffic:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ReadFacts:
+    """What reading a frame's numbers takes to know of it: no buffer, as numbers that nobody has
+    looked at yet would keep it alive. `candidates` are a ray type's queues of them."""
+
+    options: FrameOptions
+    rays: tuple[RayType, ...]
+    objects: tuple[str, ...]
+    candidates: Mapping[str, tuple[str, ...]]
+    timing_source: str
+
+    @classmethod
+    def of(cls, data: FrameData) -> "ReadFacts":
+        return cls(
+            data.options,
+            tuple(data.rays),
+            data.objects,
+            {ray.name: data.candidate_queues(ray) for ray in data.rays},
+            data.device.timing_source,
+        )
+
+
 def collect_stats(
-    data: FrameData, numbers: Numbers, times: FrameTimes, traffic: Traffic, inputs: FrameInputs
+    facts: ReadFacts,
+    numbers: Numbers,
+    times: FrameTimes,
+    traffic: Traffic,
+    inputs: FrameInputs,
+    unbuilt: Sequence[str] = (),
 ) -> FrameStats:
-    """Statistics of the frame that `numbers` (`StatisticsBuffers.unpack`), `times` and `inputs`
-    belong to."""
+    """Statistics of the frame that `numbers` (`StatisticsLayout.unpack`), `times` and `inputs`
+    belong to; `unbuilt` says which trees had no room (`MovingScene.unbuilt`)."""
     rays: dict[str, RayStats] = {}
     objects: dict[tuple[str, str], dict[str, int]] = {}
     failed = int(numbers["primary_failed"][0])
-    for ray in data.rays:
+    for ray in facts.rays:
         record = numbers[ray.queue][0]
         header = dict(zip(_HEADER_FIELDS, record.tolist(), strict=True))
-        filled = numbers[filled_queue(data.options, ray)][0]
+        filled = numbers[filled_queue(facts.options, ray)][0]
         header |= {name: int(filled[name]) for name in ("count", "dropped", "replaced")}
         failed |= header["failed"]
         basic: dict[str, Any] = {
@@ -65,18 +92,16 @@ def collect_stats(
             "replaced": header["replaced"],
             "failed": header["failed"],
             "candidates_dropped": sum(
-                int(numbers[name][0]["dropped"]) for name in data.candidate_queues(ray)
+                int(numbers[name][0]["dropped"]) for name in facts.candidates[ray.name]
             ),
         }
-        counted = _counted(data, numbers, ray, header, objects) if data.options.count else {}
+        counted = _counted(facts, numbers, ray, header, objects) if facts.options.count else {}
         rays[ray.name] = RayStats(**basic, **counted)
     dropped = sum(r.dropped + r.candidates_dropped for r in rays.values())
     failures = [text for bit, text in FAILURES.items() if failed & bit]
     if dropped:
         failures.append(f"{dropped} rays were dropped by full queues")
-    if data.scene.moving:
-        builds = [record[0] for name, record in numbers.items() if name.startswith("build/")]
-        failures += data.scene.moving.unbuilt(builds)
+    failures += unbuilt
     return FrameStats(
         passes=times.passes_ms,
         frame_total_ms=times.total_ms,
@@ -86,11 +111,11 @@ def collect_stats(
         objects=objects,
         dropped=dropped,
         valid=not failures,
-        counted=data.options.count,
+        counted=facts.options.count,
         upload_bytes=traffic.upload_bytes,
         readback_bytes=traffic.readback_bytes,
         forced_waits=traffic.forced_waits,
-        timing_source=data.device.timing_source,
+        timing_source=facts.timing_source,
         failures=tuple(failures),
         begins=tuple((times.spans_ms[:, 0] - times.spans_ms[0, 0]).tolist()),
         inputs=inputs,
@@ -106,7 +131,7 @@ def _not_counted(options: FrameOptions, totals: Mapping[str, int]) -> list[str]:
 
 
 def _counted(
-    data: FrameData,
+    facts: ReadFacts,
     numbers: Numbers,
     ray: RayType,
     header: dict[str, int],
@@ -115,7 +140,7 @@ def _counted(
     counters = numbers[f"{ray.name}_counters"]
     totals = dict(zip(COUNTERS, counters[: len(COUNTERS)].tolist(), strict=True))
     rows = counters[len(COUNTERS) :].reshape(-1, len(OBJECT_COUNTERS))
-    for name, row in zip((TLAS_NAME, *data.objects), rows.tolist(), strict=True):
+    for name, row in zip((TLAS_NAME, *facts.objects), rows.tolist(), strict=True):
         if any(row):
             objects[name, ray.name] = dict(zip(OBJECT_COUNTERS, row, strict=True))
 
@@ -127,6 +152,6 @@ def _counted(
     result["misses"] = totals["rays"] - totals["hits"]
     result["nodes_miss"] = totals["nodes"] - totals["nodes_hit"]
     result["texture_fetches"] = header["texture_fetches"]
-    for name in _not_counted(data.options, totals):
+    for name in _not_counted(facts.options, totals):
         result[name] = None
     return {**result, "nodes_p50": p50, "nodes_p95": p95, "nodes_p99": p99, "nodes_max": int(most)}

@@ -16,7 +16,7 @@ from engine.frame.parts import PartSizes, part_attachments
 from engine.frame.render_pass import Pass
 from engine.gpu.compute_scope import ComputePasses
 from engine.gpu.device import Device
-from engine.gpu.timer import PassTimer
+from engine.gpu.timer import PassTimer, spans_ms
 
 # A step that has used so much of its budget ends: what is left would make a sliver of a part.
 FULL_STEP = 0.75
@@ -122,15 +122,8 @@ class Frame:
         scope.end()
 
     def tick_copies(self) -> list[tuple[Any, int, int]]:
-        """What a `ReadbackRing` has to copy behind `encode` for `times`."""
+        """What a `ReadbackRing` has to copy behind `encode` for `times_of`."""
         return self.timer.copies() if self.timed else []
-
-    def times(self, ticks: NDArray[np.uint64], encode_ms: float) -> FrameTimes:
-        """Of a frame that nobody waited for, from its copied ticks; NaN where the wall clock is
-        the timing source, which needs the waits."""
-        nothing = np.full((len(self.passes), 2), np.nan)
-        spans = self.timer.spans_ms(ticks) if self.timed else nothing
-        return FrameTimes(self.names, spans, encode_ms, 0.0)
 
     def run(self) -> FrameTimes:
         """One frame, and the times of its passes by the device's timing source."""
@@ -221,6 +214,15 @@ class Frame:
         self.device.wgpu.queue.submit([commands])
         self.device.wait()
         return encoded, time.perf_counter()
+
+
+def times_of(
+    names: tuple[str, ...], ticks: NDArray[np.uint64], period_ns: float, encode_ms: float
+) -> FrameTimes:
+    """Of a frame that nobody waited for, from its copied ticks, each `period_ns` long; NaN without
+    any: where the wall clock is the timing source, which needs the waits."""
+    spans = spans_ms(ticks, period_ns) if len(ticks) else np.full((len(names), 2), np.nan)
+    return FrameTimes(names, spans, encode_ms, 0.0)
 
 
 def check_order(passes: Sequence[Pass], given: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ dispatches is half of what encoding a frame takes. Here a pass's descriptor is m
 commands go to wgpu-native as they are. No error is lost: WebGPU keeps what was wrong in a pass
 until its encoder's `finish`, which raises it.
 
-Nothing else encodes below wgpu-py's public interface (0.32).
+Only this, render_scope.py and buffer_map.py go below wgpu-py's public interface (0.32) each frame.
 """
 
 from typing import Any

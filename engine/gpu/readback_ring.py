@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.gpu.buffer_map import BufferMap, advance
 from engine.gpu.device import Device
 from engine.gpu.errors import AdapterError
 
@@ -19,10 +20,9 @@ from engine.gpu.errors import AdapterError
 class _Staging:
     """One staging buffer and what it holds: `size` bytes for `tag`."""
 
-    buffer: Any
+    mapping: BufferMap
     tag: Any = None
     size: int = 0
-    mapping: Any = None
 
 
 class ReadbackRing:
@@ -35,7 +35,8 @@ class ReadbackRing:
         self.skipped = 0
         usage = "MAP_READ|COPY_DST"
         self._free = deque(
-            _Staging(device.buffer("readback", self.size_bytes, usage)) for _ in range(slots)
+            _Staging(BufferMap(device.buffer("readback", self.size_bytes, usage)))
+            for _ in range(slots)
         )
         self._encoded: list[_Staging] = []
         self._mapping: deque[_Staging] = deque()
@@ -63,7 +64,7 @@ class ReadbackRing:
         staging = self._free.popleft()
         end = 0
         for buffer, offset, size in copies:
-            encoder.copy_buffer_to_buffer(buffer, offset, staging.buffer, end, size)
+            encoder.copy_buffer_to_buffer(buffer, offset, staging.mapping.buffer, end, size)
             end += size
         staging.tag, staging.size = tag, total
         self._encoded.append(staging)
@@ -73,7 +74,7 @@ class ReadbackRing:
         """Begins to map what was encoded since the last call. AdapterError as in `poll`."""
         for staging in self._encoded:
             try:
-                staging.mapping = _begin_mapping(self.device.wgpu, staging.buffer, staging.size)
+                staging.mapping.begin(staging.size)
             except Exception as error:
                 raise self._lost(error) from error
             self._mapping.append(staging)
@@ -85,56 +86,20 @@ class ReadbackRing:
         arrived: list[tuple[Any, bytes]] = []
         if self._mapping:
             try:
-                _advance(self.device.wgpu)
+                advance(self.device.wgpu)
             except Exception as error:
                 raise self._lost(error) from error
-        while self._mapping and _has_ended(self._mapping[0].mapping):
+        while self._mapping and self._mapping[0].mapping.ended:
             staging = self._mapping.popleft()
             try:
-                staging.mapping.sync_wait()  # ended: returns at once
-                data = bytes(staging.buffer.read_mapped(0, staging.size, copy=False))
-                staging.buffer.unmap()
+                data = staging.mapping.take()
             except Exception as error:
                 raise self._lost(error) from error
             self.device.readback_bytes += staging.size
             arrived.append((staging.tag, data))
-            staging.tag = staging.mapping = None
+            staging.tag = None
             self._free.append(staging)
         return arrived
 
     def _lost(self, error: Exception) -> AdapterError:
         return AdapterError(f"{self.device.info.adapter}: the device was lost: {error}")
-
-
-class _NoThread:
-    """In the place of wgpu's polling thread, of which it only answers this."""
-
-    def get_token(self) -> "_NoThread":
-        return self
-
-    def set_done(self) -> None:
-        pass
-
-
-def _begin_mapping(device: Any, buffer: Any, size: int) -> Any:
-    """wgpu's promise of a mapped buffer, fulfilled by a later `_advance` or submit.
-
-    wgpu 0.32 would wake a thread that polls by waiting, and while it waits it holds the lock that
-    a submit needs: on an H200 every submit then took as long as the frame before it. The mode is
-    what wgpu's own `read_buffer` uses: READ submits an empty command buffer first."""
-    thread = device._poller
-    device._poller = _NoThread()
-    try:
-        return buffer.map_async("READ_NOSYNC", 0, size)
-    finally:
-        device._poller = thread
-
-
-def _advance(device: Any) -> None:
-    """Lets wgpu tell the promises what is done by now; does not wait."""
-    device._poll(block=False)
-
-
-def _has_ended(promise: Any) -> bool:
-    """Whether a promise is fulfilled or has failed; wgpu 0.32 has no public way to ask."""
-    return bool(promise._state != "pending")

@@ -56,12 +56,15 @@ class PassTimer:
         """[count, 2] begin and end in ms from the first begin; NaN where there is no timer."""
         if not self.enabled:
             return np.full((self.count, 2), np.nan)
-        return self.spans_ms(self.device.read(self._ticks, np.uint64, count=2 * self.count))
+        ticks = self.device.read(self._ticks, np.uint64, count=2 * self.count)
+        return spans_ms(ticks, self.device.timestamp_period_ns)
 
-    def spans_ms(self, ticks: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """As `read_ms`, from ticks that were read already; NaN for those that are 0: of no pass."""
-        ticks = ticks.reshape(-1, 2)
-        written = ticks > 0
-        first = int(ticks[written].min()) if written.any() else 0
-        relative = np.where(written, (ticks.astype(np.int64) - first).astype(np.float64), np.nan)
-        return relative * self.device.timestamp_period_ns / 1e6
+
+def spans_ms(ticks: NDArray[np.uint64], period_ns: float) -> NDArray[np.float64]:
+    """[n, 2] as `PassTimer.read_ms`, from ticks that were read already, each `period_ns` long; NaN
+    for those that are 0: of no pass."""
+    ticks = ticks.reshape(-1, 2)
+    written = ticks > 0
+    first = int(ticks[written].min()) if written.any() else 0
+    relative = np.where(written, (ticks.astype(np.int64) - first).astype(np.float64), np.nan)
+    return relative * period_ns / 1e6

@@ -7,6 +7,7 @@ from typing import Any
 from imgui_bundle import imgui, implot
 
 from engine.gpu.device import Device
+from engine.gpu.render_scope import RenderPasses
 from engine.view import interface_input, marks, theme
 from engine.view.interface_backend import InterfaceBackend
 
@@ -27,6 +28,7 @@ class Interface:
         self._implot: Any = implot.create_context()
         theme.load_fonts()
         self.backend: Any = None
+        self._passes = RenderPasses("interface", clear=BACKGROUND)
         self._device: Any = None
         self._held: list[dict[str, Any]] = []  # for the next frame
         self._queued = False  # whether imgui left events for the next frame, as it does with clicks
@@ -131,17 +133,7 @@ class Interface:
         """Draws what was built last into `target`, a texture view. `again`: it has been drawn
         before, and is on the device."""
         self._make_current()
-        render_pass = encoder.begin_render_pass(
-            label="interface",
-            color_attachments=[
-                {
-                    "view": target,
-                    "load_op": "clear",
-                    "clear_value": BACKGROUND,
-                    "store_op": "store",
-                }
-            ],
-        )
+        render_pass = self._passes.begin(encoder, target)
         if again:
             self.backend.render_again(render_pass)
         else:

@@ -197,7 +197,7 @@ class InterfaceBackend:
             group = self._bind_group_of(number)
             if group is not None:
                 render_pass.set_bind_group(1, group)
-                render_pass.draw(end - begin, 1, begin, 0)
+                render_pass.draw(end - begin, 1, begin)
                 self.draws += 1
 
     def _upload(self, draw_data: Any, commands: "array[int]") -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.gpu.device import Device
+from engine.gpu.render_scope import RenderPasses
 from engine.gpu.shader import compose
 from engine.gpu.stage import BindGroups, read_bindings
 from engine.gpu.structs import Field, Struct
@@ -112,6 +113,7 @@ class LineRenderer:
         quad = np.array([0, 1, 2, 2, 1, 3], np.uint32)
         corners = (4 * np.arange(EDGES, dtype=np.uint32)[:, None] + quad).reshape(-1)
         self._indices = device.upload("line corners", corners, "INDEX|COPY_DST")
+        self._passes = RenderPasses("lines", clear=None)
         self._nothing = self._nothing_view()
         self._views: dict[float, Any] = {}  # a uniform buffer a line width
         self._seen: dict[float, tuple[Any, ...]] = {}  # what each of them holds
@@ -188,10 +190,7 @@ class LineRenderer:
         where nothing is; without it nothing is hidden."""
         if not any(batch.count for batch in batches):
             return
-        scope = encoder.begin_render_pass(
-            label="lines",
-            color_attachments=[{"view": picture, "load_op": "load", "store_op": "store"}],
-        )
+        scope = self._passes.begin(encoder, picture)
         self.draw(scope, size, camera, batches, depth, hidden_alpha=hidden_alpha)
         scope.end()
 
@@ -205,12 +204,12 @@ class LineRenderer:
         *,
         hidden_alpha: float = HIDDEN_ALPHA,
     ) -> None:
-        """As `encode`, in a render pass that somebody else begins and ends."""
+        """As `encode`, in a `RenderScope` that somebody else begins and ends."""
         drawn = [batch for batch in batches if batch.count]
         if not drawn:
             return
         self._write_views({batch.width for batch in drawn}, size, camera, hidden_alpha)
-        scope.set_index_buffer(self._indices, "uint32")
+        scope.set_index_buffer(self._indices)
         kind = ""
         for batch in drawn:
             if batch.kind != kind:

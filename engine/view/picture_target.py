@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.gpu.device import Device
+from engine.gpu.render_scope import RenderPasses
 from engine.gpu.shader import compose
 
 FORMAT = "rgba8unorm"
@@ -42,6 +43,7 @@ class PictureTarget:
             for filtering in ("nearest", "linear")
         }
         self._source: tuple[Any, str, Any] | None = None
+        self._passes = RenderPasses("blit", clear=(0.0, 0.0, 0.0, 0.0))
         self.resize(size)
 
     def resize(self, size: tuple[int, int]) -> None:
@@ -76,10 +78,7 @@ class PictureTarget:
                 ],
             )
             self._source = (source, filtering, group)
-        scope = encoder.begin_render_pass(
-            label="blit",
-            color_attachments=[{"view": self.view, "load_op": "clear", "store_op": "store"}],
-        )
+        scope = self._passes.begin(encoder, self.view)
         scope.set_pipeline(self._pipeline)
         scope.set_bind_group(0, self._source[2])
         scope.draw(3)

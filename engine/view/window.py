@@ -279,7 +279,6 @@ class Window:
         acquired = time.perf_counter()
         encoder = self.commands.encoder()
         self.interface.encode(encoder, target, again=replays)
-        self._fence.encode(encoder)
         commands = encoder.finish()
         encoded = time.perf_counter()
         self.commands.submit(commands)

@@ -136,6 +136,6 @@ def test_a_mapping_that_fails_is_an_adapter_error(device: Any) -> None:
     buffer = device.buffer("value", 16)
     ring = ReadbackRing(device, 16)
     send(ring, [(buffer, 0, 16)], None)
-    ring._mapping[0].buffer.destroy()  # what a lost device does to its buffers
+    ring._mapping[0].mapping.buffer.destroy()  # what a lost device does to its buffers
     with pytest.raises(AdapterError, match="the device was lost"):
         receive(ring, 1)
