@@ -13,6 +13,8 @@ GBUFFERS = ("raster", "rays")
 HIT_TABLES = ("coarse", "fine")
 # Side of the block of pixels that share a reflection ray (passes/shaders/reflection_block.wgsl).
 REFLECTION_BLOCKS = {"full": 1, "half": 2}
+MOST_SHADOW_RAYS = 4  # from one surface
+LIGHT_CHOICES = ("importance", "uniform")
 UPDATES = ("refit", "rebuild", "policy")
 # How reflections and shadows of the area light are found: by rays, or by the rasteriser.
 REFLECTIONS = ("rays", "screen")
@@ -88,6 +90,10 @@ class FrameOptions:
     Where one of them does not use rays, the frame has no queue, traversal or shading of that ray
     type, and options of its rays mean nothing.
 
+    `shadow_rays` is the shadow budget: how many rays to the lights a surface sends, 1 to
+    MOST_SHADOW_RAYS. Where there are more lights than that each ray draws one, by "importance" or
+    "uniform" among those that may reach the surface (`light_choice`); else they take turns.
+
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
     time alone, not on the frames before it, and the trees of walking figures stay within a few
@@ -118,6 +124,8 @@ class FrameOptions:
     reflection_scale: str = "full"
     history: int = 0
     denoiser: int = 0
+    shadow_rays: int = 1
+    light_choice: str = "importance"
     passes: str = "own"
     compaction: str = "workgroup"
     ray_sort: str = "none"
@@ -142,6 +150,7 @@ class FrameOptions:
             ("compaction", self.compaction, COMPACTIONS),
             ("ray sort", self.ray_sort, RAY_SORTS),
             ("hit sort", self.hit_sort, HIT_SORTS),
+            ("light choice", self.light_choice, LIGHT_CHOICES),
             ("reflection scale", self.reflection_scale, tuple(REFLECTION_BLOCKS)),
         ):
             if value not in known:
@@ -156,6 +165,8 @@ class FrameOptions:
             raise UserError(f"unknown any-hit mode '{self.any_hit_mode}', there are {there}")
         if not 1 <= self.any_hit_rounds <= MOST_ROUNDS:
             raise UserError(f"any-hit rounds are 1 to {MOST_ROUNDS}, not {self.any_hit_rounds}")
+        if not 1 <= self.shadow_rays <= MOST_SHADOW_RAYS:
+            raise UserError(f"shadow rays are 1 to {MOST_SHADOW_RAYS}, not {self.shadow_rays}")
         if self.hit_table not in HIT_TABLES:
             there = ", ".join(HIT_TABLES)
             raise UserError(f"unknown hit table '{self.hit_table}', there are {there}")

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from engine.gpu.structs import Field, Struct
 from engine.scene.camera import Camera
-from engine.scene.light import Environment, RectLight
+from engine.scene.light import MOST_LIGHTS, Environment, RectLight
 from engine.scene.mesh import F64
 from passes.frame_options import FrameOptions
 from passes.prepare import PreparedScene
+
+# Vectors of a light; of the normal w is the area.
+LIGHT_PARTS = ("center", "half_u", "half_v", "radiance", "normal")
 
 FRAME_UNIFORMS = Struct(
     "FrameUniforms",
@@ -23,11 +26,7 @@ FRAME_UNIFORMS = Struct(
     Field("camera_right", "vec4f"),
     Field("camera_up", "vec4f"),
     Field("camera_forward", "vec4f"),
-    Field("light_center", "vec4f"),
-    Field("light_half_u", "vec4f"),
-    Field("light_half_v", "vec4f"),
-    Field("light_radiance", "vec4f"),
-    Field("light_normal", "vec4f"),  # w: area
+    *(Field(f"light_{part}", "vec4f") for part in LIGHT_PARTS),  # of the first light
     Field("environment_zenith", "vec4f"),
     Field("environment_horizon", "vec4f"),
     Field("environment_ground", "vec4f"),
@@ -53,8 +52,9 @@ FRAME_UNIFORMS = Struct(
     Field("split_triangle", "u32"),
     Field("occlusion_radius", "f32"),  # metres
     Field("view_near", "f32"),  # near plane of shadow maps and probes (passes/raster_views.py)
-    Field("pad_1", "u32"),
+    Field("light_count", "u32"),
     Field("pad_2", "u32"),
+    Field("more_lights", "vec4f", (MOST_LIGHTS - 1) * len(LIGHT_PARTS)),  # the others, part by part
 )
 
 # Fields that are taken from the inputs as they are.
@@ -81,7 +81,8 @@ class FrameInputs:
     clip begins again, or with `loop` False stays; before 0 it is as at 0. Motion is from where
     `previous_camera` saw things; None: the camera of the frame's last picture. `bounds` [2, 3] are
     the corners of the scene's box, which `frame_inputs` knows. `probe` [3] is where a reflection
-    probe stands; None: where the camera does."""
+    probe stands; None: where the camera does. `more_lights` shine beside `light`; in all there are
+    MOST_LIGHTS at most, else ValueError where they are packed."""
 
     camera: Camera
     light: RectLight
@@ -98,11 +99,16 @@ class FrameInputs:
     previous_camera: Camera | None = None
     bounds: F64 | None = None
     probe: F64 | None = None
+    more_lights: tuple[RectLight, ...] = ()
 
     @property
     def probe_origin(self) -> F64:
         """[3] metres."""
         return self.camera.position if self.probe is None else self.probe
+
+    @property
+    def lights(self) -> tuple[RectLight, ...]:
+        return (self.light, *self.more_lights)
 
 
 def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
@@ -118,6 +124,7 @@ def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
         occlusion_radius=options.occlusion_radius or OCCLUSION_PART * prepared.diagonal,
         bounds=prepared.bounds,
         probe=prepared.bounds.mean(axis=0) if options.probe_position == "scene" else None,
+        more_lights=scene.more_lights,
     )
 
 
@@ -159,8 +166,12 @@ class UniformRecord:
         record, before = self.record, self._packed
         if before is None or inputs.camera is not before.camera:
             self._pack_camera(inputs.camera)
-        if before is None or inputs.light is not before.light:
-            self._pack_light(inputs.light)
+        if (
+            before is None
+            or inputs.light is not before.light
+            or inputs.more_lights is not before.more_lights
+        ):
+            self._pack_lights(inputs.lights)
         if before is None or inputs.environment is not before.environment:
             for name in ("zenith", "horizon", "ground"):
                 record[f"environment_{name}"][:3] = getattr(inputs.environment, name)
@@ -180,16 +191,22 @@ class UniformRecord:
             record[f"camera_{name}"][:3] = axis
         record["pixel_spread"] = 2 * np.tan(camera.y_fov / 2) / self._height
 
-    def _pack_light(self, light: RectLight) -> None:
+    def _pack_lights(self, lights: tuple[RectLight, ...]) -> None:
         record = self.record
-        normal = np.cross(light.half_u, light.half_v)
-        record["light_center"][:3] = light.center
-        record["light_half_u"][:3] = light.half_u
-        record["light_half_v"][:3] = light.half_v
-        record["light_radiance"][:3] = light.radiance
-        record["light_normal"][:3] = normal / np.linalg.norm(normal)
-        record["light_normal"][3] = 4 * np.linalg.norm(normal)
+        if len(lights) > MOST_LIGHTS:
+            raise ValueError(f"{len(lights)} lights, there is room for {MOST_LIGHTS}")
+        record["light_count"] = len(lights)
+        more = record["more_lights"].reshape(-1, len(LIGHT_PARTS), 4)
+        for i, light in enumerate(lights):
+            cross = np.cross(light.half_u, light.half_v)
+            length = np.linalg.norm(cross)
+            vectors = (light.center, light.half_u, light.half_v, light.radiance, cross / length)
+            for k, (part, vector) in enumerate(zip(LIGHT_PARTS, vectors, strict=True)):
+                place = record[f"light_{part}"] if i == 0 else more[i - 1, k]
+                place[:3] = vector
+                if part == "normal":
+                    place[3] = 4 * length
 
 
 def wgsl() -> str:
-    return FRAME_UNIFORMS.wgsl()
+    return FRAME_UNIFORMS.wgsl() + f"const LIGHT_VEC4S: u32 = {len(LIGHT_PARTS)}u;\n"

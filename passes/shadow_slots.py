@@ -2,13 +2,12 @@
 0), then those from its k-th reflection hit (kind k), `rays` each. What shadow rays bring lies in
 `direct` and `reflected` in the same order (passes/shaders/shadow_slot.wgsl)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from passes.frame_options import FrameOptions
+from passes.frame_options import MOST_SHADOW_RAYS, FrameOptions
 
-MOST_RAYS = 4  # that a surface sends
 MOST_BOUNCES = 4
-MOST_SLOTS = MOST_RAYS * (1 + MOST_BOUNCES)  # of a pixel
+MOST_SLOTS = MOST_SHADOW_RAYS * (1 + MOST_BOUNCES)  # of a pixel
 # Shaders that know slots.
 SLOT_SHADERS = (
     "reflection",
@@ -67,4 +66,4 @@ ONE_RAY = ShadowSlots()
 
 def shadow_slots(options: FrameOptions) -> ShadowSlots:
     """Of a frame with these options."""
-    return replace(ONE_RAY, steps=options.shadow_steps)
+    return ShadowSlots(rays=options.shadow_rays, steps=options.shadow_steps)

@@ -27,6 +27,8 @@ SURFACE_SHADERS = (
     "probe_light",
     "screen_reflection",
 )
+# Those that choose lights (passes/shaders/choose_light.wgsl).
+LIGHT_SHADERS = ("shadow", "shade")
 # By FrameOptions.compaction: how a workgroup's records get their places in a queue.
 PUSH_SHADERS = {
     "workgroup": f"{SHADERS}queue_push.wgsl",
@@ -111,6 +113,8 @@ class StagePasses:
             settings["constants"] = {**(settings.get("constants") or {}), "HAS_SPHERES": True}
         if more := shadow_slots(self.options).constants(file):
             settings["constants"] = {**(settings.get("constants") or {}), **more}
+        if file in LIGHT_SHADERS and self.options.light_choice == "uniform":
+            settings["constants"] = {**(settings.get("constants") or {}), "UNIFORM_LIGHTS": True}
         filled = {"push": PUSH_SHADERS[self.options.compaction], **(slots or {})}
         path = f"{SHADERS}{file}.wgsl"
         return Stage(self.device, name, path, twin=twin, slots=filled, **settings)

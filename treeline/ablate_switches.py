@@ -17,7 +17,7 @@ from engine.scene.scene import Instance, Scene
 from passes.frame_uniforms import FrameInputs
 from passes.option_list import ViewSettings, find_option
 from passes.rays import RayType, frame_rays
-from treeline.causes import HALF_RESOLUTION
+from treeline.causes import HALF_RESOLUTION, SHADOW_BUDGET
 
 # What a tree is, whatever the layout of its nodes.
 TREE_OPTIONS = {
@@ -86,6 +86,8 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     for name in ("history", "denoiser"):
         used = getattr(frame, name) > 0
         add(name, _option(name, settings, **{name: 0}) if used else None, "there is none")
+    fewer = _option(SHADOW_BUDGET, settings, shadow_rays=1) if frame.shadow_rays > 1 else None
+    add(SHADOW_BUDGET, fewer, "surfaces send one shadow ray")
     asks = frame.any_hit != "opaque" and any(has_holes(scene, i) for i in scene.instances)
     any_hit = _option("any_hit", settings, any_hit="opaque") if asks else None
     add("any_hit", any_hit, "no ray tests for holes")

@@ -21,6 +21,8 @@ FRAME_FIELDS = (
     "reflection_scale",
     "history",
     "denoiser",
+    "shadow_rays",
+    "light_choice",
     "traversal",
     "any_hit",
     "any_hit_mode",
@@ -94,6 +96,7 @@ def structure_context(
                 "half_v": light.half_v,
                 "radiance": light.radiance,
             },
+            **({"lights": len(scene.lights)} if scene.more_lights else {}),
             "camera": {"source": scene.camera_source, "transform": scene.camera.transform},
             "notes": scene.notes,
         }

@@ -41,11 +41,11 @@ def with_default_view(parts: Parts, name: str, sha256: str = "") -> Scene:
     diagonal = max(float(np.linalg.norm(box[1] - box[0])), 1e-6)
     camera = parts.camera or default_camera(box)
     camera = replace(camera, near=NEAR_PER_DIAGONAL * diagonal)
-    light = parts.light
-    if light is None and parts.camera is None:
-        light = light_for_object(box, camera)
-    elif light is None:
-        light = light_for_view(parts.meshes, parts.instances, camera, diagonal)
+    lights = parts.lights
+    if not lights and parts.camera is None:
+        lights = (light_for_object(box, camera),)
+    elif not lights:
+        lights = (light_for_view(parts.meshes, parts.instances, camera, diagonal),)
     return Scene(
         name=name,
         meshes=parts.meshes,
@@ -53,10 +53,11 @@ def with_default_view(parts: Parts, name: str, sha256: str = "") -> Scene:
         textures=parts.textures,
         instances=parts.instances,
         camera=camera,
-        light=light,
+        light=lights[0],
+        more_lights=lights[1:],
         environment=parts.environment or DEFAULT_ENVIRONMENT,
         camera_source="file" if parts.camera else "default",
-        light_source="file" if parts.light else "default",
+        light_source="file" if parts.lights else "default",
         sha256=sha256,
         animation=parts.animation,
         camera_path=parts.camera_path and replace(parts.camera_path, near=camera.near),

@@ -91,8 +91,6 @@ class _Importer:
                     self._note("an orthographic camera is not used")
             if "area_light" in treeline_extras(placed.node):
                 lights.append(read_area_light(self.data, placed))
-        if len(lights) > 1:
-            self._note("more area lights than the one that is used")
         if "KHR_lights_punctual" in (self.data.document.extensionsUsed or []):
             self._note("point, spot and directional lights are not used")
         for extension in unsupported_extensions(self.data.document.extensionsUsed):
@@ -111,7 +109,7 @@ class _Importer:
             textures=tuple(self.materials.textures),
             instances=tuple(self.instances),
             camera=camera,
-            light=lights[0] if lights else None,
+            lights=tuple(lights),
             environment=read_environment(self.data),
             notes=(*notes, *self.materials.notes()),
             animation=animation,

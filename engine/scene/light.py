@@ -1,4 +1,4 @@
-"""The two sources of light: one rectangular area light and an environment gradient.
+"""The sources of light: rectangular area lights and an environment gradient.
 
 Radiance is linear, in arbitrary units that the tone mapper takes as they are (a white diffuse
 surface with irradiance pi has radiance 1).
@@ -11,6 +11,8 @@ import numpy as np
 from engine.scene.mesh import F64
 
 Color = tuple[float, float, float]
+
+MOST_LIGHTS = 16  # of a scene: a shadow ray names its light with four bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,19 +40,15 @@ def place(path: object, description: Description, models: Mapping[str, Model]) -
     ]
     lights = list(description.lights)
     if not lights:
-        lights = [placed_light(m.light, place) for m, place in shown if m.light is not None]
+        lights = [placed_light(light, place) for m, place in shown for light in m.lights]
     environments = [m.environment for m, _ in shown if m.environment is not None]
-    notes = list(parts.notes)
-    if len(lights) > 1:
-        notes.append(f"{len(lights) - 1} of {len(lights)} area lights are not used: one shines")
     return replace(
         parts,
         camera=find_camera(path, description, models),
-        light=lights[0] if lights else None,
+        lights=tuple(lights),
         environment=description.environment or next(iter(environments), None),
         camera_path=description.camera_path,
         ray_bits=description.ray_bits,
-        notes=tuple(notes),
     )
 
 

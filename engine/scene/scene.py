@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.gpu.errors import UserError
 from engine.scene.animation import Animation
 from engine.scene.camera import Camera
 from engine.scene.camera_path import CameraPath
-from engine.scene.light import Environment, RectLight
+from engine.scene.light import MOST_LIGHTS, Environment, RectLight
 from engine.scene.material import Material, Texture
 from engine.scene.mesh import F64, Mesh
 
@@ -43,7 +44,7 @@ class Parts:
     textures: tuple[Texture, ...]
     instances: tuple[Instance, ...]
     camera: Camera | None = None
-    light: RectLight | None = None
+    lights: tuple[RectLight, ...] = ()
     environment: Environment | None = None
     notes: tuple[str, ...] = ()
     animation: Animation | None = None
@@ -56,7 +57,9 @@ class Scene:
     """Everything a frame needs. `notes` are lines for the user (what was skipped or guessed);
     `sha256` covers the file and every file it refers to; `camera_path` is a way through the scene
     where its file describes one. `ray_bits`, where its file says which ray types see which objects,
-    are the bits of instances' masks that rays of each type carry at most; else all carry all."""
+    are the bits of instances' masks that rays of each type carry at most; else all carry all.
+
+    `more_lights` shine beside `light`. UserError for more than MOST_LIGHTS in all."""
 
     name: str
     meshes: tuple[Mesh, ...]
@@ -73,6 +76,17 @@ class Scene:
     animation: Animation | None = None
     camera_path: CameraPath | None = None
     ray_bits: tuple[tuple[str, int], ...] = ()
+    more_lights: tuple[RectLight, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.lights) > MOST_LIGHTS:
+            raise UserError(
+                f"{self.name}: {len(self.lights)} area lights, the limit is {MOST_LIGHTS}"
+            )
+
+    @property
+    def lights(self) -> tuple[RectLight, ...]:
+        return (self.light, *self.more_lights)
 
     @property
     def triangle_count(self) -> int:

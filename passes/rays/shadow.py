@@ -13,7 +13,8 @@ from passes.shadow_slots import ONE_RAY, shadow_slots
 SHADOW_RECORD = Struct(
     "ShadowRay",
     Field("origin", "f32", 3),
-    Field("light_uv", "u32"),  # 2 x 16-bit unorm across the light
+    # 2 x 16-bit unorm across the light; of several lights 2 x 14 bits, and 4 that say which
+    Field("light_uv", "u32"),
     Field("slot", "u32"),
 )
 
@@ -27,7 +28,9 @@ SHADOW = RayType(
     starts_at=ONE_RAY.starts_at,
     results_by_slot=True,
     choice="shadows",
-    silence=lambda inputs: replace(inputs, light=replace(inputs.light, radiance=(0.0, 0.0, 0.0))),
+    silence=lambda inputs: replace(
+        inputs, light=replace(inputs.light, radiance=(0.0, 0.0, 0.0)), more_lights=()
+    ),
     starts_with=lambda options: shadow_slots(options).starts_at,
 )
 

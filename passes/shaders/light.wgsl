@@ -1,6 +1,7 @@
-// Direct light from the rectangular area light: one sampled point, not yet tested for shadow.
-// Needs `frame`.
+// Direct light from the rectangular area lights: sampled points, not yet tested for shadow.
+// Needs `frame`. The twin is passes/twins/light.py.
 #import "passes/shaders/brdf.wgsl"
+#import "passes/shaders/choose_light.wgsl"
 
 // Shadow rays end this part of the way short of the light, so that a lamp's frame behind the
 // sampled point does not count.
@@ -9,17 +10,35 @@ const SHADOW_T_MAX: f32 = 0.9995;
 struct LightSample {
     radiance: vec3f, // towards the viewer, if the light is seen; zero: send no ray
     to_light: vec3f, // not normalised: t = 1 is on the light
+    light_uv: u32, // the sampled point, as a shadow ray carries it
 }
 
-// A random point of the light as two 16-bit unorms: what a shadow ray carries.
-fn sample_light(pixel: u32, dimension: u32) -> u32 {
-    return pack2x16unorm(vec2f(random(pixel, frame.frame_index, frame.seed, dimension),
-                               random(pixel, frame.frame_index, frame.seed, dimension + 1u)));
+// A random point of a light, which is what a shadow ray carries: two 16-bit unorms; of several
+// lights two of 14 bits, and above them which light.
+fn sample_light(pixel: u32, dimension: u32, light: u32) -> u32 {
+    let uv = vec2f(random(pixel, frame.frame_index, frame.seed, dimension),
+                   random(pixel, frame.frame_index, frame.seed, dimension + 1u));
+    return pack_light(uv, light);
+}
+
+fn pack_light(uv: vec2f, light: u32) -> u32 {
+    if (frame.light_count <= 1u) { return pack2x16unorm(uv); }
+    let code = vec2u(round(16383.0 * uv));
+    return code.x | (code.y << 14u) | (light << 28u);
+}
+
+fn sampled_light(light_uv: u32) -> u32 {
+    return select(0u, light_uv >> 28u, frame.light_count > 1u);
 }
 
 fn light_point(light_uv: u32) -> vec3f {
-    let s = 2.0 * unpack2x16unorm(light_uv) - 1.0;
-    return frame.light_center.xyz + s.x * frame.light_half_u.xyz + s.y * frame.light_half_v.xyz;
+    var uv = unpack2x16unorm(light_uv);
+    if (frame.light_count > 1u) {
+        uv = vec2f(vec2u(light_uv & 0x3fffu, (light_uv >> 14u) & 0x3fffu)) / 16383.0;
+    }
+    let s = 2.0 * uv - 1.0;
+    let light = light_at(sampled_light(light_uv));
+    return light.center + s.x * light.half_u + s.y * light.half_v;
 }
 
 fn light_from(
@@ -27,13 +46,32 @@ fn light_from(
     base_color: vec3f, metalness: f32, roughness: f32,
 ) -> LightSample {
     var result: LightSample;
+    result.light_uv = light_uv;
     result.to_light = light_point(light_uv) - position;
+    let light = light_at(sampled_light(light_uv));
     let distance2 = dot(result.to_light, result.to_light);
     let direction = result.to_light * inverseSqrt(max(distance2, 1.0e-20));
-    let cosine_light = -dot(direction, frame.light_normal.xyz);
+    let cosine_light = -dot(direction, light.normal);
     if (cosine_light <= 0.0 || dot(geometric_normal, direction) <= 0.0 || distance2 == 0.0) { return result; }
     let reflected = evaluate_brdf(base_color, metalness, roughness, normal, view, direction);
-    result.radiance = reflected * frame.light_radiance.xyz * (cosine_light * frame.light_normal.w / distance2);
+    result.radiance = reflected * light.radiance * (cosine_light * light.area / distance2);
+    return result;
+}
+
+// What the `number`th shadow ray of a pixel's surface of that kind may bring (kind and number as in
+// shadow_slot.wgsl); the sum over its rays estimates what all lights bring.
+fn light_sample(
+    pixel: u32, kind: u32, number: u32, position: vec3f, geometric_normal: vec3f, normal: vec3f, view: vec3f,
+    base_color: vec3f, metalness: f32, roughness: f32,
+) -> LightSample {
+    var r = 0.0;
+    if (frame.light_count > SHADOW_RAYS) {
+        r = random(pixel, frame.frame_index, frame.seed, light_choice_dimension(kind, number));
+    }
+    let choice = choose_light(number, r, position, geometric_normal, normal);
+    let light_uv = sample_light(pixel, light_dimension(kind, number), choice.light);
+    var result = light_from(light_uv, position, geometric_normal, normal, view, base_color, metalness, roughness);
+    result.radiance *= choice.weight;
     return result;
 }
 

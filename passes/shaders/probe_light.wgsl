@@ -63,7 +63,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             * ambient_radiance(point.shading_normal)
         + specular * environment(reflect(direction, point.shading_normal));
     let centre = vec2f(0.5);
-    let light = light_from(pack2x16unorm(centre), point.position, point.geometric_normal,
+    let light = light_from(pack_light(centre, 0u), point.position, point.geometric_normal,
         point.shading_normal, view, material.base_color, material.metalness, material.roughness);
     if (!is_black(light.radiance)) {
         radiance += light.radiance * map_visibility(point.position, point.geometric_normal, centre);

@@ -13,6 +13,7 @@ var<private> push_rank: u32;
 // The barrier that orders this before the votes of others is in `reserve`.
 fn clear_votes(lane: u32) {
     if (lane == 0u) { atomicStore(&push_total, 0u); }
+    push_votes = 0u;
 }
 
 fn vote(lane: u32) {

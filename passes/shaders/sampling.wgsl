@@ -8,9 +8,10 @@ fn pcg(value: u32) -> u32 {
     return (word >> 22u) ^ word;
 }
 
-// A number in [0, 1) for one dimension of one pixel's sample.
+// A number in [0, 1) for one dimension of one pixel's sample. 16 dimensions lie side by side; those
+// beyond are far from any seed's.
 fn random(pixel: u32, frame_index: u32, seed: u32, dimension: u32) -> f32 {
-    let key = pcg(pixel + pcg(frame_index + pcg(seed * 16u + dimension)));
+    let key = pcg(pixel + pcg(frame_index + pcg(seed * 16u + dimension % 16u + (dimension / 16u) * 0x9e3779b9u)));
     return f32(key >> 8u) * 5.9604645e-8; // 2^-24
 }
 
@@ -19,6 +20,17 @@ const REFLECTION_DIMENSION: u32 = 0u;
 const PRIMARY_LIGHT_DIMENSION: u32 = 2u;
 const REFLECTED_LIGHT_DIMENSION: u32 = 4u;
 const OCCLUSION_DIMENSION: u32 = 6u;
+
+// Of the place on the light, and of which light, that the `number`th shadow ray of a pixel's surface
+// of that kind goes to (kind and number as in shadow_slot.wgsl).
+fn light_dimension(kind: u32, number: u32) -> u32 {
+    if (number > 0u) { return 32u + 8u * kind + 2u * number; }
+    return select(PRIMARY_LIGHT_DIMENSION, REFLECTED_LIGHT_DIMENSION, kind > 0u);
+}
+
+fn light_choice_dimension(kind: u32, number: u32) -> u32 {
+    return 80u + 4u * kind + number;
+}
 
 const PI: f32 = 3.14159265;
 

@@ -52,32 +52,37 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    clear_votes(lane);
     var index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
     let count = min(atomicLoad(&reflection_queue.header.count), atomicLoad(&reflection_queue.header.capacity));
-    var wanted = false;
-    var shadow: ShadowRay;
-    if (index < count) {
+    let is_ray = index < count;
+    var pixel_index = 0u;
+    var weight = vec3f(0.0);
+    var is_hit = false;
+    var view: vec3f;
+    var point: SurfacePoint;
+    var material: SurfaceMaterial;
+    if (is_ray) {
         if (SORTED) { index = order[index]; }
         let record = reflection_queue.records[index];
         let hit = reflection_results[index];
         let origin = vec3f(record.origin[0], record.origin[1], record.origin[2]);
         let direction = vec3f(record.direction[0], record.direction[1], record.direction[2]);
-        let pixel = vec2u(record.pixel % frame.width, record.pixel / frame.width);
+        pixel_index = record.pixel;
+        let pixel = vec2u(pixel_index % frame.width, pixel_index / frame.width);
         let first = unpack_surface(textureLoad(surface, pixel, 0));
-        let weight = reflection_weight(first.base_color, first.metalness, first.roughness,
+        weight = reflection_weight(first.base_color, first.metalness, first.roughness,
             first.shading_normal, normalize(-camera_direction(pixel)), direction);
 
         var radiance = vec3f(0.0);
-        var light = LightSample(vec3f(0.0), vec3f(0.0));
-        if (hit.object == MISS) {
+        is_hit = hit.object != MISS;
+        if (!is_hit) {
             radiance = environment(direction);
         } else {
-            let view = -direction;
-            let point = face_viewer(surface_point(hit.object, hit.primitive, hit.u, hit.v), view);
+            view = -direction;
+            point = face_viewer(surface_point(hit.object, hit.primitive, hit.u, hit.v), view);
             let cone = unpack2x16float(record.cone);
             let width = cone.x + cone.y * hit.t;
-            let material = hit_material(hit.object, point, width, abs(dot(point.geometric_normal, view)));
+            material = hit_material(hit.object, point, width, abs(dot(point.geometric_normal, view)));
             let n_v = max(dot(point.shading_normal, view), 1.0e-4);
             let f0 = reflectance_at_normal(material.base_color, material.metalness);
             let specular = specular_albedo(f0, material.roughness, n_v);
@@ -87,27 +92,38 @@ fn main(
                 + diffuse_albedo(material.base_color, material.metalness, specular)
                     * ambient_radiance(point.shading_normal)
                 + specular * environment(mirrored);
-            let light_uv = sample_light(record.pixel, REFLECTED_LIGHT_DIMENSION);
-            light = light_from(light_uv, point.position, point.geometric_normal, point.shading_normal, view,
-                material.base_color, material.metalness, material.roughness);
-            wanted = !is_black(light.radiance * weight);
-            if (wanted) {
-                let start = ray_origin(point, light.to_light);
-                shadow = ShadowRay(array<f32, 3>(start.x, start.y, start.z), light_uv,
-                    shadow_slot(record.pixel, 1u, 0u));
-                vote(lane);
-            }
             if (COUNT) {
                 atomicAdd(&reflection_queue.header.texture_fetches, material.fetches);
                 atomicAdd(&reflection_queue.header.hits, 1u);
             }
         }
         if (first.roughness < MIRROR_ROUGHNESS) {
-            radiance += light_seen(origin, direction, select(hit.t, INFINITE_T, hit.object == MISS));
+            radiance += light_seen(origin, direction, select(INFINITE_T, hit.t, is_hit));
         }
-        let distance = select(min(hit.t, 6.0e4), MISS_DISTANCE, hit.object == MISS);
-        reflected[reflected_place(record.pixel)] = pack_radiance(radiance * weight, distance);
-        reflected[reflected_light_place(record.pixel, 1u, 0u)] = pack_radiance(light.radiance * weight, 0.0);
+        let distance = select(MISS_DISTANCE, min(hit.t, 6.0e4), is_hit);
+        reflected[reflected_place(pixel_index)] = pack_radiance(radiance * weight, distance);
     }
-    push(lane, wanted, shadow);
+    for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
+        if (number > 0u) { workgroupBarrier(); } // the last push is done with its votes
+        clear_votes(lane);
+        var wanted = false;
+        var shadow: ShadowRay;
+        if (is_ray) {
+            var arriving = vec3f(0.0);
+            if (is_hit) {
+                let light = light_sample(pixel_index, 1u, number, point.position, point.geometric_normal,
+                    point.shading_normal, view, material.base_color, material.metalness, material.roughness);
+                arriving = light.radiance * weight;
+                wanted = !is_black(arriving);
+                if (wanted) {
+                    let start = ray_origin(point, light.to_light);
+                    shadow = ShadowRay(array<f32, 3>(start.x, start.y, start.z), light.light_uv,
+                        shadow_slot(pixel_index, 1u, number));
+                    vote(lane);
+                }
+            }
+            reflected[reflected_light_place(pixel_index, 1u, number)] = pack_radiance(arriving, 0.0);
+        }
+        push(lane, wanted, shadow);
+    }
 }

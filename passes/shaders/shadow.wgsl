@@ -21,31 +21,41 @@ alias PushRecord = ShadowRay;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    clear_votes(lane);
     let pixel = tile_pixel(group, lane);
     let inside = pixel.x < frame.width && pixel.y < frame.height;
     let index = pixel.y * frame.width + pixel.x;
-    var wanted = false;
-    var ray: ShadowRay;
+    var seen = vec4u(NOTHING);
+    var s: GBufferSurface;
+    var view: vec3f;
+    var point: SurfacePoint;
     if (inside) {
-        let seen = textureLoad(visibility, pixel, 0);
-        var radiance = vec3f(0.0);
+        seen = textureLoad(visibility, pixel, 0);
         if (seen.x != NOTHING) {
-            let s = unpack_surface(textureLoad(surface, pixel, 0));
-            let view = normalize(-camera_direction(pixel));
-            let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
-            let light_uv = sample_light(index, PRIMARY_LIGHT_DIMENSION);
-            let light = light_from(light_uv, point.position, s.geometric_normal, s.shading_normal, view,
-                s.base_color, s.metalness, s.roughness);
-            radiance = light.radiance;
-            wanted = !is_black(radiance);
-            if (wanted) {
-                let origin = ray_origin(point, light.to_light);
-                ray = ShadowRay(array<f32, 3>(origin.x, origin.y, origin.z), light_uv, shadow_slot(index, 0u, 0u));
-                vote(lane);
-            }
+            s = unpack_surface(textureLoad(surface, pixel, 0));
+            view = normalize(-camera_direction(pixel));
+            point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
         }
-        direct[direct_place(index, 0u)] = pack_radiance(radiance, 0.0);
     }
-    push(lane, wanted, ray);
+    for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
+        if (number > 0u) { workgroupBarrier(); } // the last push is done with its votes
+        clear_votes(lane);
+        var wanted = false;
+        var ray: ShadowRay;
+        if (inside) {
+            var radiance = vec3f(0.0);
+            if (seen.x != NOTHING) {
+                let light = light_sample(index, 0u, number, point.position, s.geometric_normal, s.shading_normal,
+                    view, s.base_color, s.metalness, s.roughness);
+                radiance = light.radiance;
+                wanted = !is_black(radiance);
+                if (wanted) {
+                    let origin = ray_origin(point, light.to_light);
+                    ray = ShadowRay(array<f32, 3>(origin.x, origin.y, origin.z), light.light_uv, shadow_slot(index, 0u, number));
+                    vote(lane);
+                }
+            }
+            direct[direct_place(index, number)] = pack_radiance(radiance, 0.0);
+        }
+        push(lane, wanted, ray);
+    }
 }

@@ -34,10 +34,12 @@ fn main(
     if (index >= min(reflection_queue.header.count, reflection_queue.header.capacity)) { return; }
     let pixel = reflection_queue.records[index].pixel;
     let hit = reflection_results[index];
-    let light = reflected[reflected_light_place(pixel, 1u, 0u)];
-    if (is_black(unpack_radiance(light))) { return; } // as it is where nothing was hit
-    let point = surface_point(hit.object, hit.primitive, hit.u, hit.v);
-    let jitter = unpack2x16unorm(sample_light(pixel, REFLECTED_LIGHT_DIMENSION));
-    shadow_results[shadow_slot(pixel, 1u, 0u)] =
-        pack_visibility(map_visibility(point.position, point.geometric_normal, jitter));
+    for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
+        let light = reflected[reflected_light_place(pixel, 1u, number)];
+        if (is_black(unpack_radiance(light))) { continue; } // as it is where nothing was hit
+        let point = surface_point(hit.object, hit.primitive, hit.u, hit.v);
+        let jitter = unpack2x16unorm(sample_light(pixel, light_dimension(1u, number), 0u));
+        shadow_results[shadow_slot(pixel, 1u, number)] =
+            pack_visibility(map_visibility(point.position, point.geometric_normal, jitter));
+    }
 }

@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         shadow_results[slot] = 0u;
         if (is_black(unpack_radiance(direct[direct_place(index, number)]))) { continue; }
         let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
-        let jitter = unpack2x16unorm(sample_light(index, PRIMARY_LIGHT_DIMENSION));
+        let jitter = unpack2x16unorm(sample_light(index, light_dimension(0u, number), 0u));
         shadow_results[slot] = pack_visibility(map_visibility(point.position, point.geometric_normal, jitter));
     }
 }

@@ -82,6 +82,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
 
     slots = shadow_slots(options)
     by_rays, by_map = options.reflections == "rays", options.shadows == "map"
+    chosen: dict[str, Any] = {"slots": slots, "uniform": options.light_choice == "uniform"}
 
     def arguments_pass(queue: str, user: str, again: str = "") -> CpuPass:
         bind = {"queue": queue, "arguments": f"{user}_arguments"}
@@ -176,7 +177,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
             "order": hits["order"] if is_sorted else "texels",
         }
         twin = partial(
-            shade, count=options.count, fine_table=is_fine, is_sorted=is_sorted, slots=slots
+            shade, count=options.count, fine_table=is_fine, is_sorted=is_sorted, **chosen
         )
         shaded = CpuPass(name, twin, bind)
         if not is_sorted:
@@ -192,9 +193,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         ),
         *ordered(REFLECTION),
     ]
-    shadow_rays = CpuPass(
-        "rays/shadow", partial(shadow, slots=slots), {"push_queue": filled(SHADOW)}
-    )
+    shadow_rays = CpuPass("rays/shadow", partial(shadow, **chosen), {"push_queue": filled(SHADOW)})
     occlusion_rays = CpuPass("rays/occlusion", occlusion, {"push_queue": filled(OCCLUSION)})
 
     def own() -> list[CpuPass]:

@@ -1,12 +1,15 @@
-"""Twin of light.wgsl: one sampled point of the area light."""
+"""Twin of light.wgsl: sampled points of the area lights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from passes.shadow_slots import ShadowSlots
 from passes.twins.brdf import evaluate_brdf
-from passes.twins.sampling import random
+from passes.twins.choose_light import choose_light
+from passes.twins.rect_light import light_count, lights_at
+from passes.twins.sampling import light_choice_dimension, light_dimension, random
 from passes.twins.wgsl_functions import (
     F32,
     U32,
@@ -23,23 +26,42 @@ SHADOW_T_MAX = np.float32(0.9995)
 
 @dataclass(frozen=True, slots=True)
 class LightSample:
-    """[n, 3] each: radiance if the light is seen, and the way to it, not normalised."""
+    """[n, 3] each: radiance if the light is seen, and the way to it, not normalised; [n] the point
+    as shadow rays carry it."""
 
     radiance: F32
     to_light: F32
+    light_uv: U32
 
 
-def sample_light(frame: Any, pixel: U32, dimension: int) -> U32:
-    """[n] points of the light, two 16-bit unorms each."""
+def sample_light(frame: Any, pixel: U32, dimension: int, light: U32) -> U32:
+    """[n] points of the lights: two 16-bit unorms, of several lights two of 14 and the number."""
     u, v = (random(pixel, frame["frame_index"], frame["seed"], dimension + i) for i in range(2))
-    return pack_2x16_unorm(vector(u, v))
+    return pack_light(frame, vector(u, v), light)
+
+
+def pack_light(frame: Any, uv: F32, light: U32) -> U32:
+    """[n] from [n, 2] and [n]."""
+    if light_count(frame) <= 1:
+        return pack_2x16_unorm(uv)
+    u, v = np.rint(np.float32(16383.0) * uv).astype(np.uint32).T
+    return np.asarray(u | (v << np.uint32(14)) | (light << np.uint32(28)))
+
+
+def sampled_light(frame: Any, light_uv: U32) -> U32:
+    """[n]"""
+    return light_uv >> np.uint32(28) if light_count(frame) > 1 else np.zeros_like(light_uv)
 
 
 def light_point(frame: Any, light_uv: U32) -> F32:
     """[n, 3] world space."""
-    s = np.float32(2.0) * unpack_2x16_unorm(light_uv) - 1.0
-    u, v = frame["light_half_u"][:3], frame["light_half_v"][:3]
-    return np.asarray(frame["light_center"][:3] + s[..., :1] * u + s[..., 1:] * v)
+    uv = unpack_2x16_unorm(light_uv)
+    if light_count(frame) > 1:
+        low = np.uint32(0x3FFF)
+        uv = vector(light_uv & low, (light_uv >> np.uint32(14)) & low) / np.float32(16383.0)
+    s = np.float32(2.0) * uv - 1.0
+    light = lights_at(frame, sampled_light(frame, light_uv))
+    return np.asarray(light.center + s[..., :1] * light.half_u + s[..., 1:] * light.half_v)
 
 
 def light_from(
@@ -54,14 +76,45 @@ def light_from(
     roughness: F32,
 ) -> LightSample:
     to_light = light_point(frame, light_uv) - position
+    light = lights_at(frame, sampled_light(frame, light_uv))
     distance2 = dot(to_light, to_light)
     direction = to_light * inverse_sqrt(np.maximum(distance2, np.float32(1.0e-20)))[..., None]
-    cosine_light = -dot(direction, frame["light_normal"][:3])
+    cosine_light = -dot(direction, light.normal)
     dark = (cosine_light <= 0.0) | (dot(geometric_normal, direction) <= 0.0) | (distance2 == 0.0)
     reflected = evaluate_brdf(base_color, metalness, roughness, normal, view, direction)
-    arriving = cosine_light * frame["light_normal"][3] / distance2
-    radiance = reflected * frame["light_radiance"][:3] * arriving[..., None]
-    return LightSample(np.where(dark[..., None], np.float32(0.0), radiance), to_light)
+    arriving = cosine_light * light.area / distance2
+    radiance = reflected * light.radiance * arriving[..., None]
+    return LightSample(np.where(dark[..., None], np.float32(0.0), radiance), to_light, light_uv)
+
+
+def light_sample(
+    frame: Any,
+    slots: ShadowSlots,
+    pixel: U32,
+    kind: int,
+    number: int,
+    position: F32,
+    geometric_normal: F32,
+    normal: F32,
+    view: F32,
+    base_color: F32,
+    metalness: F32,
+    roughness: F32,
+    *,
+    uniform: bool = False,
+) -> LightSample:
+    """What the pixels' `number`th shadow rays from surfaces of that kind may bring."""
+    r = np.zeros(len(pixel), np.float32)
+    if light_count(frame) > slots.rays:
+        dimension = light_choice_dimension(kind, number)
+        r = random(pixel, frame["frame_index"], frame["seed"], dimension)
+    choice = choose_light(
+        frame, slots, number, r, position, geometric_normal, normal, uniform=uniform
+    )
+    light_uv = sample_light(frame, pixel, light_dimension(kind, number), choice.light)
+    surface = (position, geometric_normal, normal, view, base_color, metalness, roughness)
+    found = light_from(frame, light_uv, *surface)
+    return replace(found, radiance=found.radiance * choice.weight[:, None])
 
 
 def is_black(c: F32) -> Flags:

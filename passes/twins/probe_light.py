@@ -7,7 +7,7 @@ import numpy as np
 from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING
-from passes.twins.light import is_black, light_from
+from passes.twins.light import is_black, light_from, pack_light
 from passes.twins.material import material_at
 from passes.twins.pixel_hit import pixel_hit, pixel_primitive
 from passes.twins.probe_layout import octahedral_direction
@@ -19,7 +19,6 @@ from passes.twins.wgsl_functions import (
     Index,
     dot,
     length,
-    pack_2x16_unorm,
     reflect,
     vector,
 )
@@ -82,7 +81,7 @@ def probe_light(
     centre = np.full((len(seen), 2), np.float32(0.5))
     light = light_from(
         frame,
-        pack_2x16_unorm(centre),
+        pack_light(frame, centre, np.zeros(len(seen), np.uint32)),
         point.position,
         point.geometric_normal,
         normal,

@@ -14,6 +14,16 @@ REFLECTED_LIGHT_DIMENSION = 4
 OCCLUSION_DIMENSION = 6
 
 
+def light_dimension(kind: int, number: int) -> int:
+    if number > 0:
+        return 32 + 8 * kind + 2 * number
+    return REFLECTED_LIGHT_DIMENSION if kind > 0 else PRIMARY_LIGHT_DIMENSION
+
+
+def light_choice_dimension(kind: int, number: int) -> int:
+    return 80 + 4 * kind + number
+
+
 def pcg(value: U32) -> U32:
     state = value * np.uint32(747796405) + np.uint32(2891336453)
     word = ((state >> ((state >> np.uint32(28)) + np.uint32(4))) ^ state) * np.uint32(277803737)
@@ -24,7 +34,10 @@ def random(pixel: U32, frame_index: U32, seed: U32, dimension: int) -> F32:
     """[n] in [0, 1) for `pixel` [n]; the other arguments are the same in all lanes."""
     # One-element arrays: unlike a NumPy scalar they wrap around in silence, as a GPU does.
     frame_index, seed = np.atleast_1d(frame_index), np.atleast_1d(seed)
-    key = pcg(pixel + pcg(frame_index + pcg(seed * np.uint32(16) + np.uint32(dimension))))
+    far, near = divmod(dimension, 16)
+    beyond = np.uint32(far * 0x9E3779B9 & 0xFFFFFFFF)
+    key = pcg(seed * np.uint32(16) + np.uint32(near) + beyond)
+    key = pcg(pixel + pcg(frame_index + key))
     return np.asarray((key >> np.uint32(8)).astype(np.float32) * np.float32(5.9604645e-8))
 
 

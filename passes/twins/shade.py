@@ -18,11 +18,10 @@ from passes.twins.brdf import (
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
-from passes.twins.light import is_black, light_from, sample_light
+from passes.twins.light import is_black, light_sample
 from passes.twins.light_seen import light_seen
 from passes.twins.material import material_at, material_of
 from passes.twins.queue_push import RayQueue
-from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
 from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
 from passes.twins.surface import face_viewer, ray_origin, surface_point
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
@@ -53,6 +52,7 @@ def shade(
     fine_table: bool = False,
     is_sorted: bool = False,
     slots: ShadowSlots = ONE_RAY,
+    uniform: bool = False,
 ) -> None:
     """Writes the rays' rows of `reflected` [pixels, n], pushes onto `push_queue`; with `count`
     adds hits and texture fetches to the header of `reflection_queue`. Where `is_sorted`, goes
@@ -73,7 +73,6 @@ def shade(
         records["direction"],
     )
     radiance = environment(frame, records["direction"])
-    light_radiance = np.zeros_like(radiance)
 
     lanes = np.flatnonzero(hits["object"] != MISS_ID)
     hit, record = hits[lanes], records[lanes]
@@ -103,10 +102,7 @@ def shade(
         * ambient_radiance(frame, normal)
         + specular * environment(frame, mirrored)
     )
-    light_uv = sample_light(frame, record["pixel"], REFLECTED_LIGHT_DIMENSION)
-    light = light_from(
-        frame,
-        light_uv,
+    surfaces = (
         point.position,
         point.geometric_normal,
         normal,
@@ -115,13 +111,18 @@ def shade(
         material.metalness,
         material.roughness,
     )
-    light_radiance[lanes] = light.radiance
-    wanted = ~is_black(light.radiance * weight[lanes])
-    rays = np.zeros(len(lanes), SHADOW_RECORD.dtype)
-    rays["origin"] = ray_origin(point, light.to_light)
-    rays["light_uv"] = light_uv
-    rays["slot"] = shadow_slot(slots, record["pixel"], 1, 0)
-    push_queue.push(rays[wanted])
+    words = reflected.reshape(-1, 2)
+    for number in range(slots.rays):
+        light = light_sample(frame, slots, record["pixel"], 1, number, *surfaces, uniform=uniform)
+        arriving = np.zeros_like(radiance)
+        arriving[lanes] = light.radiance * weight[lanes]
+        words[reflected_light_place(slots, pixel, 1, number)] = pack_radiance(arriving, 0.0)
+        wanted = ~is_black(arriving[lanes])
+        rays = np.zeros(len(lanes), SHADOW_RECORD.dtype)
+        rays["origin"] = ray_origin(point, light.to_light)
+        rays["light_uv"] = light.light_uv
+        rays["slot"] = shadow_slot(slots, record["pixel"], 1, number)
+        push_queue.push(rays[wanted])
     if count:
         reflection_queue.add("texture_fetches", int(material.fetches.sum()))
         reflection_queue.add("hits", len(lanes))
@@ -130,6 +131,4 @@ def shade(
     radiance += np.where((first.roughness < MIRROR_ROUGHNESS)[:, None], seen, np.float32(0.0))
     near = np.minimum(hits["t"], np.float32(6.0e4))
     distance = np.where(hits["object"] == MISS_ID, MISS_DISTANCE, near)
-    words = reflected.reshape(-1, 2)
     words[reflected_place(slots, pixel)] = pack_radiance(radiance * weight, distance)
-    words[reflected_light_place(slots, pixel, 1, 0)] = pack_radiance(light_radiance * weight, 0.0)

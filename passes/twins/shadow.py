@@ -8,9 +8,8 @@ from passes.rays.shadow import SHADOW_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
-from passes.twins.light import is_black, light_from, sample_light
+from passes.twins.light import is_black, light_sample
 from passes.twins.queue_push import RayQueue
-from passes.twins.sampling import PRIMARY_LIGHT_DIMENSION
 from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.tone_map import pack_radiance
@@ -28,6 +27,7 @@ def shadow(
     push_queue: RayQueue,
     *,
     slots: ShadowSlots = ONE_RAY,
+    uniform: bool = False,
 ) -> None:
     """Writes `direct` [pixels, 2 * slots.rays], pushes onto `push_queue`."""
     pixels = tile_pixels(frame)
@@ -38,10 +38,7 @@ def shadow(
     view = normalize(-camera_direction(frame, pixels.x, pixels.y))
     u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
     point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
-    light_uv = sample_light(frame, pixels.index, PRIMARY_LIGHT_DIMENSION)
-    light = light_from(
-        frame,
-        light_uv,
+    surfaces = (
         point.position,
         s.geometric_normal,
         s.shading_normal,
@@ -50,10 +47,13 @@ def shadow(
         s.metalness,
         s.roughness,
     )
-    direct.reshape(-1, 2)[direct_place(slots, pixels.index, 0)] = pack_radiance(light.radiance, 0.0)
-    wanted = ~is_black(light.radiance)
-    rays = np.zeros(len(view), SHADOW_RECORD.dtype)
-    rays["origin"] = ray_origin(point, light.to_light)
-    rays["light_uv"] = light_uv
-    rays["slot"] = shadow_slot(slots, pixels.index, 0, 0)
-    push_queue.push(rays[wanted])
+    for number in range(slots.rays):
+        light = light_sample(frame, slots, pixels.index, 0, number, *surfaces, uniform=uniform)
+        place = direct_place(slots, pixels.index, number)
+        direct.reshape(-1, 2)[place] = pack_radiance(light.radiance, 0.0)
+        wanted = ~is_black(light.radiance)
+        rays = np.zeros(len(view), SHADOW_RECORD.dtype)
+        rays["origin"] = ray_origin(point, light.to_light)
+        rays["light_uv"] = light.light_uv
+        rays["slot"] = shadow_slot(slots, pixels.index, 0, number)
+        push_queue.push(rays[wanted])

@@ -7,7 +7,7 @@ import numpy as np
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.light import is_black, sample_light
 from passes.twins.queue_push import RayQueue
-from passes.twins.sampling import REFLECTED_LIGHT_DIMENSION
+from passes.twins.sampling import light_dimension
 from passes.twins.shadow_map import map_visibility, pack_visibility
 from passes.twins.shadow_slot import reflected_light_place, shadow_slot
 from passes.twins.surface import surface_point
@@ -30,13 +30,15 @@ def shadow_map_reflection(
 ) -> None:
     """Writes `shadow_results` of the hits that light would reach."""
     count = reflection_queue.count
-    pixel = reflection_queue.records["pixel"][:count]
-    light = reflected.reshape(-1, 2)[reflected_light_place(slots, pixel, 1, 0)]
-    lit = np.flatnonzero(~is_black(unpack_radiance(light)))
-    pixel, hit = pixel[lit], reflection_results[:count][lit]
-    point = surface_point(
-        frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]
-    )
-    jitter = unpack_2x16_unorm(sample_light(frame, pixel, REFLECTED_LIGHT_DIMENSION))
-    seen = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
-    shadow_results[shadow_slot(slots, pixel, 1, 0)] = pack_visibility(seen)
+    every = reflection_queue.records["pixel"][:count]
+    for number in range(slots.rays):
+        light = reflected.reshape(-1, 2)[reflected_light_place(slots, every, 1, number)]
+        lit = np.flatnonzero(~is_black(unpack_radiance(light)))
+        pixel, hit = every[lit], reflection_results[:count][lit]
+        point = surface_point(
+            frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]
+        )
+        first = np.zeros(len(lit), np.uint32)
+        jitter = unpack_2x16_unorm(sample_light(frame, pixel, light_dimension(1, number), first))
+        seen = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
+        shadow_results[shadow_slot(slots, pixel, 1, number)] = pack_visibility(seen)

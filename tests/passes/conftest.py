@@ -221,12 +221,11 @@ class Drawn:
 
     @property
     def shadows(self) -> tuple[Any, Any]:
-        """Shadow rays by slot (2 * pixel, + 1 for a reflection hit's) and whether they arrived."""
+        """Shadow rays by slot (passes/shadow_slots.py) and whether they arrived."""
         data = self.frame.data
         rays = data.read_records(SHADOW)
-        lit = data.device.read(data.resources[SHADOW.results], np.uint32, count=2 * data.pixels)
         rays = rays[np.argsort(rays["slot"])]
-        return rays, lit[rays["slot"]] == 1
+        return rays, data.read_results(SHADOW.of(data.options), rays) == 1
 
     def light_points(self, rays: Any) -> Any:
         """[n, 3] the sampled points of the light, float64."""

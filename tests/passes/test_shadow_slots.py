@@ -4,8 +4,9 @@ bounce two slots a pixel."""
 import numpy as np
 import pytest
 
+from passes.frame_options import MOST_SHADOW_RAYS
 from passes.rays import SHADOW
-from passes.shadow_slots import MOST_BOUNCES, MOST_RAYS, MOST_SLOTS, ONE_RAY, ShadowSlots
+from passes.shadow_slots import MOST_BOUNCES, MOST_SLOTS, ONE_RAY, ShadowSlots
 from passes.twins.shadow_slot import (
     direct_place,
     reflected_light_place,
@@ -17,7 +18,7 @@ PIXELS = np.arange(7, dtype=np.uint32)
 
 
 @pytest.mark.parametrize("bounces", range(1, MOST_BOUNCES + 1))
-@pytest.mark.parametrize("rays", range(1, MOST_RAYS + 1))
+@pytest.mark.parametrize("rays", range(1, MOST_SHADOW_RAYS + 1))
 def test_every_place_is_taken_once(rays: int, bounces: int) -> None:
     slots = ShadowSlots(rays, bounces)
     found = [

@@ -38,6 +38,13 @@ class RaysSent:
         int,
         typer.Option(min=0, max=5, help="Rounds of the filter that smooths noise; 0: none."),
     ] = 0
+    shadow_rays: Annotated[
+        int, typer.Option(min=1, max=4, help="Shadow rays that a surface sends to the lights.")
+    ] = 1
+    light_choice: Annotated[
+        Literal["importance", "uniform"],
+        typer.Option(help="How a shadow ray's light is drawn where there are more lights."),
+    ] = "importance"
     occlusion: Annotated[
         bool, typer.Option("--occlusion", help="Occlude ambient light, by a ray a pixel.")
     ] = False
@@ -62,6 +69,8 @@ class RaysSent:
             "reflection_scale": self.reflection_scale,
             "history": self.history,
             "denoiser": self.denoiser,
+            "shadow_rays": self.shadow_rays,
+            "light_choice": self.light_choice,
             "occlusion": self.occlusion,
             "occlusion_radius": radius or 0.0,
         }

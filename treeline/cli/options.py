@@ -133,7 +133,7 @@ class Common:
     ] = False
     light: Annotated[
         str | None,
-        typer.Option(metavar="X,Y,Z,SIDE", help="Replace the light by a square that faces down."),
+        typer.Option(metavar="X,Y,Z,SIDE", help="Replace the lights by a square that faces down."),
     ] = None
 
     @property
@@ -154,7 +154,9 @@ class Common:
         for text in scene.notes:
             note(text, quiet=self.quiet)
         if self.light is not None:
-            scene = replace(scene, light=square_light(self.light), light_source="flag")
+            scene = replace(
+                scene, light=square_light(self.light), more_lights=(), light_source="flag"
+            )
         return scene
 
     def load_file(self, path: Path | None) -> "Scene":

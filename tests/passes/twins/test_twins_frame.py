@@ -246,8 +246,8 @@ BROKEN = {
     ),
     "light backwards": (
         "passes/shaders/light.wgsl",
-        "-dot(direction, frame.light_normal.xyz)",
-        "dot(direction, frame.light_normal.xyz)",
+        "-dot(direction, light.normal)",
+        "dot(direction, light.normal)",
         {"rays/shadow", "shade/reflection"},
     ),
     "other mirror period": (
@@ -294,8 +294,8 @@ BROKEN = {
     ),
     "reflection's light sample": (
         "passes/shaders/shade.wgsl",
-        "REFLECTED_LIGHT_DIMENSION",
-        "PRIMARY_LIGHT_DIMENSION",
+        "light_sample(pixel_index, 1u, ",
+        "light_sample(pixel_index, 0u, ",
         {"shade/reflection"},
     ),
     "one group short": (

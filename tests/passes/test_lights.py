@@ -1,0 +1,129 @@
+"""Several area lights: pictures, rays and their budget."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.gpu.errors import UserError
+from engine.scene.light import MOST_LIGHTS
+from passes.frame_options import MOST_SHADOW_RAYS, FrameOptions
+from passes.pixel_probe import probe_pixel
+from passes.prepare import prepare
+from passes.rays import SHADOW
+
+BLACK = (0.0, 0.0, 0.0)
+SIZE = (32, 18)
+
+
+@pytest.fixture(scope="module")
+def court(kit: Any) -> Any:
+    """A floor, a mirror behind it and walls between three lamps: one above, one beside, and a small
+    one in a far corner, which a part of the floor alone sees."""
+    meshes = [
+        kit.quad((-4, 0, 4), (8, 0, 0), (0, 0, -8), 0),
+        kit.quad((-4, 0, -4), (8, 0, 0), (0, 3, 0), 1),
+        kit.quad((-1, 0, -2), (0, 0, 3), (0, 1.5, 0), 0),
+        kit.quad((1.5, 0, 2), (0, 0, -3), (0, 1.2, 0), 0),
+    ]
+    scene = kit.scene(
+        meshes,
+        [kit.grey(0.6), kit.mirror(roughness=0.3)],
+        eye=(0, 3, 7),
+        target=(0, 0, 0),
+        light=kit.lamp((0, 4, 0), 0.6, radiance=(4, 4, 3)),
+    )
+    more = (
+        kit.lamp((-4, 2, 1), 0.4, (1, -0.5, 0), (6, 2, 2)),
+        kit.lamp((9, 6, -3), 0.3, (-1, -0.7, 0.3), (40, 40, 80)),
+    )
+    return prepare(replace(scene, more_lights=more))
+
+
+def samples(drawn: Any, count: int) -> Any:
+    """[count, height, width] grey of frames on their own."""
+    found = []
+    for index in range(count):
+        assert drawn.frame.run(index).valid
+        found.append(drawn.radiance.mean(-1))
+    return np.array(found)
+
+
+def tiles(pictures: Any) -> Any:
+    """[count, tiles] means of 8x6 pixels."""
+    return pictures.reshape(len(pictures), 3, 6, 4, 8).mean((2, 4)).reshape(len(pictures), -1)
+
+
+def test_one_ray_of_three_lights_converges_to_all_three(draw: Any, court: Any) -> None:
+    """With shadows and reflections, by tile and as a whole; uniform choice is noisier."""
+    ray: dict[str, Any] = dict(gbuffer="rays")
+    every = samples(draw(court, *SIZE, shadow_rays=3, **ray), 60)
+    one = samples(draw(court, *SIZE, **ray), 100)
+    alike = samples(draw(court, *SIZE, light_choice="uniform", **ray), 60)
+    for found in (one, alike):
+        for a, b in ((tiles(found), tiles(every)), (found.mean((1, 2)), every.mean((1, 2)))):
+            error = np.hypot(*(v.std(0) / np.sqrt(len(v)) for v in (a, b)))
+            assert (np.abs(a.mean(0) - b.mean(0)) <= 4 * error).all()
+    assert every.var(0).sum() < one.var(0).sum() < 0.9 * alike.var(0).sum()
+
+
+def test_no_lamp_is_lost(draw: Any, court: Any) -> None:
+    """Each alone lights some pixels, and all together what they light added up."""
+    settings: dict[str, Any] = dict(gbuffer="rays", seed=4, roughness_cutoff=-1.0)
+    lights = court.scene.lights
+    found = []
+    for light in lights:
+        scene = replace(court.scene, light=light, more_lights=())
+        found.append(samples(draw(replace(court, scene=scene), *SIZE, **settings), 24))
+        assert (found[-1].mean(0) > 0).sum() > 50
+    found.append(samples(draw(court, *SIZE, shadow_rays=3, **settings), 24))
+    *alone, together = (pictures.mean((1, 2)) for pictures in found)
+    error = np.sqrt(sum(values.var() / len(values) for values in (*alone, together)))
+    assert abs(together.mean() - sum(values.mean() for values in alone)) <= 4 * error
+    assert error < 0.02 * together.mean()
+
+
+def test_budget_of_rays(draw: Any, court: Any, kit: Any) -> None:
+    """Queues have room for all, the inspector finds each, and black lights send none."""
+    fourth = kit.lamp((0, 3, 3), 0.3, (0, -1, -0.4), (3, 3, 3))
+    scene = replace(court.scene, more_lights=(*court.scene.more_lights, fourth))
+    drawn = draw(replace(court, scene=scene), *SIZE, gbuffer="rays", shadow_rays=4, count=True)
+    data, pixels = drawn.frame.data, SIZE[0] * SIZE[1]
+    assert data.capacities["shadow"] == 8 * pixels and drawn.stats.valid
+    rays, _ = drawn.shadows
+    assert len(np.unique(rays["slot"])) == len(rays) == drawn.stats.rays["shadow"].rays
+    # all lights in turn: the number within its surface is the light's
+    assert (rays["light_uv"] >> 28 == rays["slot"] % 4).all()
+    assert drawn.aov("nodes/shadow").sum() == drawn.stats.rays["shadow"].nodes
+    y, x = divmod(int(np.bincount(rays["slot"] // 8).argmax()), SIZE[0])
+    probe = probe_pixel(data, x, y)
+    shown = [ray for ray in probe.rays if ray.ray_type.name == "shadow"]
+    assert sorted(ray.slot for ray in shown) == sorted(
+        rays["slot"][rays["slot"] // 8 == y * SIZE[0] + x]
+    )
+    assert len(shown) >= 4 and {ray.starts_at for ray in shown} >= {"primary"}
+    for ray in shown:
+        light = scene.lights[ray.slot % 4]
+        end = ray.ray["origin"] + ray.ray["direction"] - light.center
+        assert abs(end @ light.normal) < 1e-3
+        assert abs(end @ light.half_u) <= 1.001 * (light.half_u @ light.half_u)
+
+    assert SHADOW.silence is not None
+    dark = SHADOW.silence(drawn.frame.inputs)
+    assert drawn.frame.run(0, inputs=dark).rays["shadow"].rays == 0
+
+
+def test_more_lights_or_rays_than_there_is_room_for(draw: Any, court: Any) -> None:
+    light = court.scene.light
+    most = replace(court.scene, more_lights=(light,) * (MOST_LIGHTS - 1))
+    assert len(most.lights) == MOST_LIGHTS
+    with pytest.raises(UserError, match=f"test: {MOST_LIGHTS + 1} area lights, the limit is"):
+        replace(court.scene, more_lights=(light,) * MOST_LIGHTS)
+    for rays in (0, MOST_SHADOW_RAYS + 1):
+        with pytest.raises(UserError, match=f"shadow rays are 1 to {MOST_SHADOW_RAYS}, not"):
+            FrameOptions(1, 1, shadow_rays=rays)
+    with pytest.raises(UserError, match="test: a shadow map is of one light, the scene has 3"):
+        draw(court, *SIZE, gbuffer="rays", shadows="map")
+    with pytest.raises(UserError, match="unknown light choice 'best'"):
+        FrameOptions(1, 1, light_choice="best")
