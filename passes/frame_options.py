@@ -14,6 +14,7 @@ HIT_TABLES = ("coarse", "fine")
 # Side of the block of pixels that share a reflection ray (passes/shaders/reflection_block.wgsl).
 REFLECTION_BLOCKS = {"full": 1, "half": 2}
 MOST_SHADOW_RAYS = 4  # from one surface
+ROUGH_FALLBACKS = ("environment", "lobe", "probe")
 LIGHT_CHOICES = ("importance", "uniform")
 UPDATES = ("refit", "rebuild", "policy")
 # How reflections and shadows of the area light are found: by rays, or by the rasteriser.
@@ -90,6 +91,10 @@ class FrameOptions:
     Where one of them does not use rays, the frame has no queue, traversal or shading of that ray
     type, and options of its rays mean nothing.
 
+    `rough_fallback` stands for the ray of a surface rougher than `roughness_cutoff`: the
+    "environment" in the mirrored direction, its mean over the surface's "lobe", or what a "probe"
+    shows there (passes/rough_fallback.py).
+
     `shadow_rays` is the shadow budget: how many rays to the lights a surface sends, 1 to
     MOST_SHADOW_RAYS. Where there are more lights than that each ray draws one, by "importance" or
     "uniform" among those that may reach the surface (`light_choice`); else they take turns.
@@ -124,6 +129,7 @@ class FrameOptions:
     reflection_scale: str = "full"
     history: int = 0
     denoiser: int = 0
+    rough_fallback: str = "environment"
     shadow_rays: int = 1
     light_choice: str = "importance"
     passes: str = "own"
@@ -150,6 +156,7 @@ class FrameOptions:
             ("compaction", self.compaction, COMPACTIONS),
             ("ray sort", self.ray_sort, RAY_SORTS),
             ("hit sort", self.hit_sort, HIT_SORTS),
+            ("rough fallback", self.rough_fallback, ROUGH_FALLBACKS),
             ("light choice", self.light_choice, LIGHT_CHOICES),
             ("reflection scale", self.reflection_scale, tuple(REFLECTION_BLOCKS)),
         ):
@@ -207,7 +214,7 @@ class FrameOptions:
     @property
     def has_probe(self) -> bool:
         """Whether the frame captures a reflection probe."""
-        return self.reflections == "screen"
+        return self.reflections == "screen" or self.rough_fallback == "probe"
 
     @property
     def has_shadow_map(self) -> bool:

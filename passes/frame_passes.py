@@ -21,6 +21,7 @@ from passes.motion import PreviousPicture
 from passes.probe_passes import probe_passes
 from passes.raster_targets import NO_QUEUE
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType
+from passes.rough_fallback import probe_texture, rough_constants
 from passes.screen_passes import screen_reflection
 from passes.shadow_map_passes import (
     NO_PUSH,
@@ -67,7 +68,9 @@ def hybrid_passes(
                 "OCCLUDED": options.occlusion,
                 "LIGHTS_APART": options.lights_apart,
                 "FILTERED": options.filtered,
+                **rough_constants(options),
             },
+            probe=probe_texture(options),
             # Where nobody reads it some buffer has to be bound all the same.
             occlusion_results=(OCCLUSION if options.occlusion else SHADOW).results,
             direct=lights["direct"],
@@ -171,9 +174,15 @@ def _shade(make: StagePasses) -> list[Pass]:
 
 
 def _lights(make: StagePasses) -> list[Pass]:
-    block = {"REFLECTION_BLOCK": make.options.reflection_block}
+    options = make.options
+    constants = {"REFLECTION_BLOCK": options.reflection_block, **rough_constants(options)}
     return [
-        make.over_tiles("light/reflection", "light_reflection", constants=block),
+        make.over_tiles(
+            "light/reflection",
+            "light_reflection",
+            constants=constants,
+            probe=probe_texture(options),
+        ),
         make.over_tiles("light/direct", "light_direct"),
     ]
 

@@ -29,6 +29,7 @@ from passes.frame_options import (
     RAY_SORTS,
     REFLECTION_BLOCKS,
     REFLECTIONS,
+    ROUGH_FALLBACKS,
     SHADOW_MAP_SIZES,
     SHADOWS,
     UPDATES,
@@ -307,6 +308,16 @@ OPTIONS: tuple[Option, ...] = (
         "none",
         choices=SHADOW_MAP_SIZES,
         help="Pixels a side of each of the shadow map's five faces.",
+    ),
+    of_frame(
+        "rough_fallback",
+        "rough fallback",
+        "choice",
+        "frame",
+        "none",
+        choices=ROUGH_FALLBACKS,
+        help="What surfaces too rough for a reflection ray show: the environment in one direction, "
+        "its mean over their lobe, or a probe.",
     ),
     of_frame(
         "shadow_rays",

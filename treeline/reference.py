@@ -54,14 +54,17 @@ def picture_facts(
 ) -> dict[str, Any]:
     """What a picture from the scene's own camera shows, for a file of it; JSON types only. `pose`
     has a `clip` and a `time`, or nothing."""
-    light = scene.light
     return {
         "scene": scene.name,
         "scene_sha256": scene.sha256,
         "camera": np.asarray(scene.camera.transform, np.float64).ravel().tolist(),
         "y_fov": float(scene.camera.y_fov),
-        "light": [float(x) for part in (light.center, light.half_u, light.half_v) for x in part]
-        + [float(x) for x in light.radiance],
+        "light": [
+            float(x)
+            for light in scene.lights
+            for part in (light.center, light.half_u, light.half_v, light.radiance)
+            for x in part
+        ],
         "clip": pose.get("clip"),
         "time": float(pose.get("time", 0.0)),
         "width": options.width,

@@ -21,6 +21,7 @@ FRAME_FIELDS = (
     "reflection_scale",
     "history",
     "denoiser",
+    "rough_fallback",
     "shadow_rays",
     "light_choice",
     "traversal",

@@ -1,13 +1,14 @@
 // Puts the frame together: emission, ambient light (with occlusion rays: where its ray was free),
-// the area light where its shadow ray arrived, and what reflections brought, or the environment
-// where the pixel is too rough to send a ray. With LIGHTS_APART earlier passes have made light of
+// the area lights where shadow rays arrived, and what reflections brought, or the environment or
+// the probe where the pixel is too rough to send a ray. With LIGHTS_APART earlier passes have made light of
 // these (light_direct.wgsl, light_reflection.wgsl), which `direct` and `reflected` then are. Adds the
 // sample to the running mean and writes the tone-mapped picture (sRGB bytes).
 #import passes.frame_uniforms
 #import engine.scene.records
 #import "passes/shaders/octahedral.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/reflected_environment.wgsl"
+#import "passes/shaders/surface_albedo.wgsl"
+#import "passes/shaders/rough_radiance.wgsl"
 #import "passes/shaders/reflected.wgsl"
 #import "passes/shaders/direct.wgsl"
 #import "passes/shaders/tone_map.wgsl"
@@ -22,6 +23,8 @@
 @group(0) @binding(7) var<storage, read> occlusion_results: array<u32>;
 @group(0) @binding(8) var<storage, read_write> accumulated: array<vec4f>;
 @group(0) @binding(9) var<storage, read_write> picture: array<u32>;
+@group(0) @binding(10) var depth: texture_2d<f32>;
+@group(0) @binding(11) var probe: texture_2d<f32>; // read where ROUGH_PROBE
 
 override OCCLUDED: bool = false;
 override LIGHTS_APART: bool = false;
@@ -52,7 +55,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             if (s.roughness <= frame.roughness_cutoff) {
                 radiance += reflected_radiance(index);
             } else {
-                radiance += specular * environment(reflect(-view, s.shading_normal));
+                let position = frame.camera_origin.xyz + textureLoad(depth, pixel, 0).x * direction;
+                radiance += specular * rough_radiance(s, view, position);
             }
         }
     }

@@ -1,6 +1,6 @@
 // Light as filters see it: without what the surface makes of it, so that textures stay sharp and
 // surfaces of one light look alike. Needs `frame`.
-#import "passes/shaders/reflected_environment.wgsl"
+#import "passes/shaders/surface_albedo.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 
 override REFLECTION: bool = false; // the light is what reflections brought, else the area light's

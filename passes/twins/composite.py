@@ -12,14 +12,14 @@ from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.reflected import reflected_radiance
-from passes.twins.reflected_environment import surface_albedo
+from passes.twins.rough_radiance import rough_radiance
+from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import linear_to_srgb, tone_map, unpack_radiance
 from passes.twins.wgsl_functions import (
     F32,
     U32,
     normalize,
     pack_4x8_unorm,
-    reflect,
     to_float,
     vector,
 )
@@ -37,11 +37,14 @@ def composite(
     occlusion_results: U32,
     accumulated: F32,
     picture: U32,
+    depth: F32,
+    probe: F32,
     *,
     occluded: bool = False,
     lights_apart: bool = False,
     filtered: bool = False,
     slots: ShadowSlots = ONE_RAY,
+    fallback: str = "environment",
 ) -> None:
     """Adds to `accumulated` [pixels, 4], writes `picture` [pixels]."""
     pixels = tile_pixels(frame)
@@ -68,7 +71,8 @@ def composite(
     else:
         lit = lit + direct_radiance(slots, direct, shadow_results, here.index)
         traced = reflected_radiance(slots, reflected, shadow_results, here.index)
-        untraced = specular * environment(frame, reflect(-view, normal))
+        rough = rough_radiance(frame, s, view, here, depth, probe, fallback)
+        untraced = specular * rough
         brought = s.roughness <= frame["roughness_cutoff"]
         radiance[covered] = lit + np.where(brought[:, None], traced, untraced)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from passes.twins.brdf import diffuse_albedo
 from passes.twins.gbuffer import NOTHING, GBufferSurface
-from passes.twins.reflected_environment import surface_albedo
+from passes.twins.surface_albedo import surface_albedo
 from passes.twins.wgsl_functions import F32, U32, Flags, dot, unpack_2x16_float
 
 LEAST_FACTOR = np.float32(0.01)

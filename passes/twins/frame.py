@@ -25,6 +25,7 @@ from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
 from passes.raster_targets import NO_QUEUE
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
+from passes.rough_fallback import probe_texture
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
 from passes.sorting import (
@@ -223,9 +224,12 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         return [*found, *mixed_passes(1, OCCLUSION, SHADOW)]
 
     def lights() -> list[CpuPass]:
-        shown = partial(light_reflection, reflection_block=options.reflection_block, slots=slots)
+        block = options.reflection_block
+        shown = partial(
+            light_reflection, reflection_block=block, slots=slots, fallback=options.rough_fallback
+        )
         return [
-            CpuPass("light/reflection", shown),
+            CpuPass("light/reflection", shown, rough),
             CpuPass("light/direct", partial(light_direct, slots=slots)),
         ]
 
@@ -238,6 +242,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
             found.append(CpuPass(stage.name, twin, stage.bind))
         return found
 
+    rough = {"probe": probe_texture(options)}
     moved: Any = motion_depth if options.history else motion
     primary: dict[str, Any] = {"mask": options.mask(PRIMARY), "flags": options.ray_flags}
     resolved = {name: name.removesuffix("_out") for name in _RESOLVED}
@@ -258,8 +263,10 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
                 lights_apart=options.lights_apart,
                 filtered=options.filtered,
                 slots=slots,
+                fallback=options.rough_fallback,
             ),
             {
+                **rough,
                 "occlusion_results": (OCCLUSION if options.occlusion else SHADOW).results,
                 **composite_lights(options),
             },

@@ -12,7 +12,7 @@ from passes.twins.environment import ambient_radiance
 from passes.twins.filter_light import has_light, light_factor, luminance, unpack_w
 from passes.twins.gbuffer import NOTHING, GBufferSurface, Pixels, tile_pixels, unpack_surface
 from passes.twins.octahedral import decode_normal
-from passes.twins.reflected_environment import surface_albedo
+from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import pack_radiance, unpack_radiance
 from passes.twins.wgsl_functions import (
     F32,

@@ -8,10 +8,11 @@ from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, Pixels, tile_pixels, unpack_surface
 from passes.twins.reflected import reflected_distance, reflected_radiance
-from passes.twins.reflected_environment import reflected_environment
 from passes.twins.reflection_block import reflection_pixels
+from passes.twins.rough_radiance import rough_radiance
+from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
-from passes.twins.wgsl_functions import U32, Flags, normalize
+from passes.twins.wgsl_functions import F32, U32, Flags, normalize
 
 
 def sends(frame: Any, visibility: U32, surface: U32, pixels: Pixels) -> Flags:
@@ -28,8 +29,11 @@ def light_reflection(
     reflected: U32,
     shadow_results: U32,
     reflection_light: U32,
+    depth: F32,
+    probe: F32,
     *,
     reflection_block: int = 1,
+    fallback: str = "environment",
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
     """Writes `reflection_light` [pixels, 2]."""
@@ -40,7 +44,8 @@ def light_reflection(
     here = pixels[covered]
     s = unpack_surface(surface[here.y, here.x])
     view = normalize(-camera_direction(frame, here.x, here.y))
-    radiance[covered] = reflected_environment(frame, s, view)
+    rough = rough_radiance(frame, s, view, here, depth, probe, fallback)
+    radiance[covered] = surface_albedo(s, view) * rough
     sender = reflection_pixels(frame, pixels, reflection_block)
     sent = sends(frame, visibility, surface, pixels) & sends(frame, visibility, surface, sender)
     index = sender.index[sent]

@@ -38,6 +38,10 @@ class RaysSent:
         int,
         typer.Option(min=0, max=5, help="Rounds of the filter that smooths noise; 0: none."),
     ] = 0
+    rough_fallback: Annotated[
+        Literal["environment", "lobe", "probe"],
+        typer.Option(help="What surfaces show that are too rough for a reflection ray."),
+    ] = "environment"
     shadow_rays: Annotated[
         int, typer.Option(min=1, max=4, help="Shadow rays that a surface sends to the lights.")
     ] = 1
@@ -69,6 +73,7 @@ class RaysSent:
             "reflection_scale": self.reflection_scale,
             "history": self.history,
             "denoiser": self.denoiser,
+            "rough_fallback": self.rough_fallback,
             "shadow_rays": self.shadow_rays,
             "light_choice": self.light_choice,
             "occlusion": self.occlusion,
