@@ -4,6 +4,7 @@
 // object, facing the same way, in the same plane.
 #import passes.frame_uniforms
 #import passes.filter_records
+#import "passes/shaders/environment.wgsl"
 #import "passes/shaders/filter_light.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
