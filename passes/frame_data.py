@@ -20,14 +20,14 @@ from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, UniformRecord
 from passes.gpu_scene import GpuScene
 from passes.hit_records import upload_hit_records
 from passes.light_history import LightHistory, filter_bytes
-from passes.lights_apart import LIGHT_BYTES, LIGHTS_APART
+from passes.lights_apart import LIGHT_BYTES, LIGHTS_APART, NO_REFLECTION_QUEUE
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion import PreviousPicture
 from passes.motion_records import MOTION_BYTES
 from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
 from passes.raster_targets import NO_QUEUE, RasterTargets
-from passes.rays import SHADOW, RayType, frame_rays
+from passes.rays import REFLECTION, SHADOW, RayType, frame_rays
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
 from passes.sorting import cleared_bytes, sort_buffers
@@ -118,6 +118,10 @@ class FrameData:
             for name in self.candidate_queues(ray):
                 self._add_arguments(name)
                 self.cleared[name] = QUEUE_HEADER.size
+        if options.lights_apart and not REFLECTION.is_sent(options):
+            size = QUEUE_HEADER.size
+            self.resources[NO_REFLECTION_QUEUE] = device.buffer(NO_REFLECTION_QUEUE, size)
+            self.cleared[NO_REFLECTION_QUEUE] = None
         if mixes(options, scene.rays_ask):
             for name in MIXED:
                 self._add_arguments(name, MIXED_ARGUMENTS.size)

@@ -12,7 +12,8 @@ from passes.ray_kernel import AS_FRAME, RayKernel
 GBUFFERS = ("raster", "rays")
 HIT_TABLES = ("coarse", "fine")
 # Side of the block of pixels that share a reflection ray (passes/shaders/reflection_block.wgsl).
-REFLECTION_BLOCKS = {"full": 1, "half": 2}
+REFLECTION_BLOCKS = {"full": 1, "half": 2, "quarter": 4}
+UPSAMPLES = ("edge", "plain")
 MOST_SHADOW_RAYS = 4  # from one surface
 ROUGH_FALLBACKS = ("environment", "lobe", "probe")
 LIGHT_CHOICES = ("importance", "uniform")
@@ -75,8 +76,11 @@ class FrameOptions:
     `hit_table` says where a hit finds its material: by way of its object ("coarse"), or in a record
     that the object has of its own ("fine", see passes/hit_table.py). Pictures are equal.
 
-    `reflection_scale` is of the picture's sides, one of REFLECTION_BLOCKS: at "half" the first
-    pixel of each block of 2x2 sends the block's only reflection ray, which all four are shown.
+    `reflection_scale` is of the picture's sides, one of REFLECTION_BLOCKS: at "half" each block of
+    2x2 pixels sends one reflection ray, at "quarter" each of 4x4, from another of its pixels in
+    every frame (passes/shaders/reflection_block.wgsl). `upsample` says what its other pixels are
+    shown: what arrives at the senders nearby on surfaces like their own ("edge", see
+    passes/shaders/upsample.wgsl), or the block's ray as it is ("plain").
 
     `history` is how many frames light is remembered for, 0 for none; it switches `motion` on.
     `denoiser` is how many rounds of an edge-avoiding filter smooth it, 0 for none: see
@@ -127,6 +131,7 @@ class FrameOptions:
     any_hit_rounds: int = 2
     hit_table: str = "coarse"
     reflection_scale: str = "full"
+    upsample: str = UPSAMPLES[0]
     history: int = 0
     denoiser: int = 0
     rough_fallback: str = "environment"
@@ -159,6 +164,7 @@ class FrameOptions:
             ("rough fallback", self.rough_fallback, ROUGH_FALLBACKS),
             ("light choice", self.light_choice, LIGHT_CHOICES),
             ("reflection scale", self.reflection_scale, tuple(REFLECTION_BLOCKS)),
+            ("upsampling", self.upsample, UPSAMPLES),
         ):
             if value not in known:
                 there = ", ".join(map(str, known))
@@ -194,6 +200,11 @@ class FrameOptions:
     def reflection_block(self) -> int:
         """Side of the block of pixels that share a reflection ray."""
         return REFLECTION_BLOCKS[self.reflection_scale]
+
+    @property
+    def finds_edges(self) -> bool:
+        """Whether reflections are upsampled by surfaces."""
+        return self.reflection_block > 1 and self.upsample == "edge"
 
     @property
     def lights_apart(self) -> bool:

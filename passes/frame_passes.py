@@ -15,6 +15,7 @@ from passes.filter_stages import composite_lights, filter_stages
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.gbuffer import raster_pass
 from passes.gpu_scene import GpuScene
+from passes.lights_apart import NO_REFLECTION_QUEUE
 from passes.mixed import mixes
 from passes.mixed_passes import mixed_passes
 from passes.motion import PreviousPicture
@@ -164,7 +165,12 @@ def _shade(make: StagePasses) -> list[Pass]:
         "shade",
         "reflection",
         slots={"push": NO_PUSH} if by_map else None,
-        constants={"COUNT": make.options.count, "SORTED": is_sorted, "FINE_TABLE": is_fine},
+        constants={
+            "COUNT": make.options.count,
+            "SORTED": is_sorted,
+            "FINE_TABLE": is_fine,
+            "WITHOUT_COLOR": make.options.finds_edges,
+        },
         push_queue=NO_QUEUE if by_map else filled_queue(make.options, SHADOW),
         # Where nobody reads them something has to be bound all the same.
         hit_records="hit_records" if is_fine else "surface",
@@ -175,13 +181,19 @@ def _shade(make: StagePasses) -> list[Pass]:
 
 def _lights(make: StagePasses) -> list[Pass]:
     options = make.options
-    constants = {"REFLECTION_BLOCK": options.reflection_block, **rough_constants(options)}
+    constants = {
+        "REFLECTION_BLOCK": options.reflection_block,
+        "EDGES": options.finds_edges,
+        **rough_constants(options),
+    }
+    sends = REFLECTION.is_sent(options)
     return [
         make.over_tiles(
             "light/reflection",
             "light_reflection",
             constants=constants,
             probe=probe_texture(options),
+            reflection_queue=REFLECTION.queue if sends else NO_REFLECTION_QUEUE,
         ),
         make.over_tiles("light/direct", "light_direct"),
     ]

@@ -22,6 +22,9 @@ class RayStats:
     payload_bytes: int
     replaced: int  # directions below the geometric horizon that were mirrored up
     failed: int  # bits of bvh.gpu.trace_rays.FAILURES
+    # Pixels that none of the four nearest rays stands for: others do, or none at all.
+    widened: int = 0
+    unlike: int = 0
     candidates_dropped: int = 0  # rays that lost the alpha test that they waited for
     hits: int | None = None
     misses: int | None = None

@@ -9,5 +9,7 @@ the light that is seen.
 """
 
 LIGHT_BYTES = 8  # a pixel
+# What counts pixels that no ray stands for, where reflections send no rays and have no queue.
+NO_REFLECTION_QUEUE = "no_reflection_queue"
 # Binding of the composite -> the light that it reads there in place of the rays' results.
 LIGHTS_APART = {"direct": "direct_light", "reflected": "reflection_light"}

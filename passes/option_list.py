@@ -33,6 +33,7 @@ from passes.frame_options import (
     SHADOW_MAP_SIZES,
     SHADOWS,
     UPDATES,
+    UPSAMPLES,
 )
 from passes.grouping import GROUPS
 from passes.option import (
@@ -230,7 +231,17 @@ OPTIONS: tuple[Option, ...] = (
         "frame",
         "rays",
         choices=tuple(REFLECTION_BLOCKS),
-        help="Reflection rays at the picture's size, or one for each 2x2 pixels, shown as it is.",
+        help="Reflection rays at the picture's size, or one for each 2x2 or 4x4 pixels.",
+    ),
+    of_frame(
+        "upsample",
+        "upsampling",
+        "choice",
+        "frame",
+        "none",
+        choices=UPSAMPLES,
+        help="What pixels without a reflection ray are shown: what rays nearby bring to surfaces "
+        "like theirs, or their block's ray as it is.",
     ),
     of_frame(
         "history",

@@ -21,7 +21,7 @@ from engine.gpu.structs import Field, Struct
 from passes.frame_data import FrameData
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
-from passes.senders import shared_slots, slot_block
+from passes.senders import shared_slots
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
 U32 = NDArray[np.uint32]
@@ -33,12 +33,13 @@ FOUND_RAY = Struct(
     Field("direction", "f32", 3),
     Field("t_max", "f32"),
     Field("index", "u32"),  # in the queue
+    Field("slot", "u32"),
     Field("found", "u32"),  # 1; 0 where the slot's ray was not sent
 )
 PIXEL_SLOTS = Struct(
     "PixelSlots",
     Field("own", "u32"),  # the pixel
-    Field("shared_with", "u32"),  # the pixel that sends for its block
+    Field("side", "u32"),  # of the block of pixels of which one sends for all
     Field("shared_slots", "u32"),  # bits of the slots whose ray that one has sent
     Field("count", "u32"),  # slots a pixel
 )
@@ -53,9 +54,9 @@ def wgsl() -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueuedRay:
-    """A ray that the pixel is shown; where it is `shared`, another pixel sent it. `ray` is one RAY
-    as `load_ray` made it of `record`; `result` the words that the traversal stored; `counts` what
-    a counted frame counted for its slot, else empty."""
+    """A ray of the pixel's or its block's; where it is `shared`, another pixel sent it. `ray` is
+    one RAY as `load_ray` made it of `record`; `result` the words that the traversal stored;
+    `counts` what a counted frame counted for its slot, else empty."""
 
     ray_type: RayType
     slot: int
@@ -105,12 +106,7 @@ class PixelReader:
             raise UserError(f"pixel {x}, {y} is outside the {data.width}x{data.height} picture")
         texels, found = self._search(data, x, y)
         chosen = [
-            (ray, int(pixel) * ray.slots_per_pixel + kind, row)
-            for ray in data.rays
-            for kind, (pixel, row) in enumerate(
-                zip(_senders(data, ray, x, y), found[ray], strict=True)
-            )
-            if row["found"]
+            (ray, int(row["slot"]), row) for ray in data.rays for row in found[ray] if row["found"]
         ]
         visibility, surface, depth = texels
         own = y * data.width + x
@@ -124,8 +120,7 @@ class PixelReader:
         for ray in data.rays:
             self._prepare(ray)
             side, shared = shared_slots(data.options, data.rays, ray)
-            sender = _sender(data, x, y, side)
-            slots = (y * data.width + x, sender, shared, ray.slots_per_pixel)
+            slots = (y * data.width + x, side, shared, ray.slots_per_pixel)
             self.device.write(self._pixel[ray], np.array([slots], PIXEL_SLOTS.dtype))
             encoder.clear_buffer(self._found[ray])
         scope = encoder.begin_compute_pass(label="pixel")
@@ -226,18 +221,6 @@ class PixelReader:
     def _submit_and_read(self, encoder: Any, buffer: Any) -> NDArray[np.uint8]:
         self.device.wgpu.queue.submit([encoder.finish()])
         return np.asarray(self.device.read(buffer, np.uint8))
-
-
-def _sender(data: FrameData, x: int, y: int, side: int) -> int:
-    """The first pixel of (x, y)'s block."""
-    return (y - y % side) * data.width + x - x % side
-
-
-def _senders(data: FrameData, ray: RayType, x: int, y: int) -> list[int]:
-    """[slots_per_pixel] the pixels that sent the rays which (x, y) is shown."""
-    kinds = range(ray.slots_per_pixel)
-    sides = [slot_block(data.options, data.rays, ray, kind) for kind in kinds]
-    return [_sender(data, x, y, side) for side in sides]
 
 
 def slot_counts(data: FrameData, ray: RayType, slot: int) -> list[tuple[str, Any, int]]:

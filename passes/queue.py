@@ -17,6 +17,10 @@ QUEUE_HEADER = Struct(
     Field("texture_fetches", "u32"),  # texels' footprints read for this queue's hits
     Field("hits", "u32"),  # hits found by the pass that drained the queue
     Field("drained", "u32"),  # records that an earlier pass of this frame traced (passes/mixed.py)
+    # Pixels that none of the four nearest rays stands for (passes/shaders/upsample.wgsl): that
+    # others do, farther away; that none does.
+    Field("widened", "u32"),
+    Field("unlike", "u32"),
 )
 GROUP_SIZE = 64  # lanes of every queue kernel
 

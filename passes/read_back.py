@@ -91,6 +91,8 @@ def collect_stats(
             "payload_bytes": ray.record.size,
             "replaced": header["replaced"],
             "failed": header["failed"],
+            "widened": header["widened"],
+            "unlike": header["unlike"],
             "candidates_dropped": sum(
                 int(numbers[name][0]["dropped"]) for name in facts.candidates[ray.name]
             ),

@@ -25,6 +25,7 @@ def screen_reflection(make: StagePasses) -> Pass:
             "REFLECTION_BLOCK": block,
             "SCREEN_STEPS": options.screen_steps,
             "COUNT": options.count,
+            "WITHOUT_COLOR": options.finds_edges,
             **probe_constants(make),
         },
         block=block,

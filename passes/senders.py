@@ -1,6 +1,7 @@
-"""Which pixel sends the rays that a pixel is shown: itself, or where rays are sent at a part of the
-picture's size the first pixel of its block (passes/shaders/reflection_block.wgsl), as does what
-starts at such a ray's hit."""
+"""Which pixel sends a pixel's rays: itself, or where rays are sent at a part of the picture's size
+the one of its block whose turn it is (passes/shaders/reflection_block.wgsl), as does what starts at
+such a ray's hit. Light is upsampled from the rays of the blocks nearby, too
+(passes/shaders/upsample.wgsl)."""
 
 from collections.abc import Sequence
 

@@ -193,6 +193,21 @@ MEASURES: tuple[Measure, ...] = (
         format=",d",
         reads_back=True,
     ),
+    Measure(
+        "widened",
+        "pixels shown a farther ray",
+        _of("widened"),
+        "at a part of the picture's size: none of the four nearest rays left a surface like theirs",
+        format=",d",
+    ),
+    Measure(
+        "unlike",
+        "pixels shown no ray",
+        _of("unlike"),
+        "at a part of the picture's size: the environment, as no ray left a surface like theirs",
+        format=",d",
+        terminal=True,
+    ),
     Measure("stack_max", "stack max", _of("stack_max"), unit="entries", format=",d", terminal=True),
     Measure("overflows", "overflows", _of("overflows"), "rays that ended early", format=",d"),
 )

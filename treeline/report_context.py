@@ -19,6 +19,7 @@ FRAME_FIELDS = (
     "seed",
     "gbuffer",
     "reflection_scale",
+    "upsample",
     "history",
     "denoiser",
     "rough_fallback",

@@ -1,5 +1,5 @@
-"""Reflection rays: one a pixel whose roughness is at most the cutoff, closest-hit; at half scale
-one a block of 2x2 pixels, if the first of these is smooth enough."""
+"""Reflection rays: one a pixel whose roughness is at most the cutoff, closest-hit; at half or
+quarter scale one a block of 2x2 or 4x4 pixels that has such a pixel."""
 
 from dataclasses import replace
 

@@ -1,6 +1,6 @@
-// Looks through a ray queue for the rays that one pixel is shown, its own or those of the first pixel
-// of its block (passes/senders.py), and writes down what each is, read as the
-// traversal reads it. Dispatched as the queue is drained. $record says how a ray is read.
+// Looks through a ray queue for a pixel's rays, its own or those of the pixel that sends for its block
+// (passes/senders.py), and writes down what each is, read as the traversal reads it. Dispatched as the
+// queue is drained. $record says how a ray is read.
 #import passes.frame_uniforms
 #import passes.queue
 #import passes.pixel_probe
@@ -29,10 +29,17 @@ fn main(
     if (index >= count) { return; }
     let slot = ray_slot(index);
     let kind = slot % pixel.count;
-    let sender = select(pixel.own, pixel.shared_with, (pixel.shared_slots >> kind & 1u) != 0u);
-    if (slot / pixel.count != sender) { return; }
+    let sender = slot / pixel.count;
+    if ((pixel.shared_slots >> kind & 1u) == 0u) {
+        if (sender != pixel.own) { return; }
+    } else {
+        // One ray of a block is in the queue, from whichever pixel.
+        let at = vec2u(sender % frame.width, sender / frame.width);
+        let own = vec2u(pixel.own % frame.width, pixel.own / frame.width);
+        if (any(at / pixel.side != own / pixel.side)) { return; }
+    }
     let ray = load_ray(index);
     found[kind] = FoundRay(
         array<f32, 3>(ray.origin.x, ray.origin.y, ray.origin.z), ray.t_min,
-        array<f32, 3>(ray.direction.x, ray.direction.y, ray.direction.z), ray.t_max, index, 1u);
+        array<f32, 3>(ray.direction.x, ray.direction.y, ray.direction.z), ray.t_max, index, slot, 1u);
 }

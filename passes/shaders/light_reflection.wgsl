@@ -1,12 +1,16 @@
 // What each pixel is shown of reflections as light of its own, for passes between it and the
-// composite: radiance, and the distance of what is reflected. Where no ray stands for a pixel, since
-// it is too rough or shares the ray of one that is, the environment or the probe does.
+// composite: radiance, and the distance of what is reflected. Where a block of pixels sends one ray,
+// with EDGES from the senders nearby whose surfaces are like the pixel's (upsample.wgsl), else as the
+// block's ray is. A pixel that none of the four nearest is like takes the likest of the sixteen nearest;
+// where none is at all, and where it is too rough, the environment or the probe stands for a ray.
 #import passes.frame_uniforms
+#import passes.queue
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/surface_albedo.wgsl"
 #import "passes/shaders/rough_radiance.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/reflected.wgsl"
+#import "passes/shaders/upsample.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var visibility: texture_2d<u32>;
@@ -16,10 +20,34 @@
 @group(0) @binding(5) var<storage, read_write> reflection_light: array<vec2u>;
 @group(0) @binding(6) var depth: texture_2d<f32>;
 @group(0) @binding(7) var probe: texture_2d<f32>; // read where ROUGH_PROBE
+@group(0) @binding(8) var<storage, read_write> reflection_queue: AtomicQueueHeader;
 
-fn sends(pixel: vec2u) -> bool {
-    return textureLoad(visibility, pixel, 0).x != NOTHING
-        && unpack_surface(textureLoad(surface, pixel, 0)).roughness <= frame.roughness_cutoff;
+override EDGES: bool = false;
+
+fn without_ray(pixel: vec2u, s: GBufferSurface, view: vec3f) -> vec2u {
+    let position = frame.camera_origin.xyz + from_camera(pixel);
+    return pack_radiance(surface_albedo(s, view) * rough_radiance(s, view, position), MISS_DISTANCE);
+}
+
+// Packed light of a pixel that is smooth enough for a ray.
+fn shown(pixel: vec2u, s: GBufferSurface, view: vec3f) -> vec2u {
+    if (!EDGES) {
+        let sender = reflection_sender(pixel / REFLECTION_BLOCK).pixel;
+        let index = sender.y * frame.width + sender.x;
+        return pack_radiance(reflected_radiance(index), reflected_distance(index));
+    }
+    let r = receiver(pixel, s);
+    let corner = nearest_blocks(pixel);
+    var found = gather(r, corner, 2, false);
+    if (found.weight <= 0.0) {
+        found = gather(r, corner - vec2i(1), 4, true);
+        if (found.weight <= 0.0) {
+            atomicAdd(&reflection_queue.unlike, 1u);
+            return without_ray(pixel, s, view);
+        }
+        atomicAdd(&reflection_queue.widened, 1u);
+    }
+    return pack_radiance(surface_albedo(s, view) * (found.radiance / found.weight), found.distance);
 }
 
 @compute @workgroup_size(64)
@@ -28,16 +56,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
     var light = pack_radiance(vec3f(0.0), MISS_DISTANCE);
     if (textureLoad(visibility, pixel, 0).x != NOTHING) {
-        let sender = reflection_pixel(pixel);
-        if (sends(pixel) && sends(sender)) {
-            let index = sender.y * frame.width + sender.x;
-            light = pack_radiance(reflected_radiance(index), reflected_distance(index));
+        let s = unpack_surface(textureLoad(surface, pixel, 0));
+        let view = normalize(-camera_direction(pixel));
+        if (s.roughness <= frame.roughness_cutoff) {
+            light = shown(pixel, s, view);
         } else {
-            let s = unpack_surface(textureLoad(surface, pixel, 0));
-            let direction = camera_direction(pixel);
-            let view = normalize(-direction);
-            let position = frame.camera_origin.xyz + textureLoad(depth, pixel, 0).x * direction;
-            light = pack_radiance(surface_albedo(s, view) * rough_radiance(s, view, position), MISS_DISTANCE);
+            light = without_ray(pixel, s, view);
         }
     }
     reflection_light[pixel.y * frame.width + pixel.x] = light;

@@ -1,5 +1,5 @@
-// Sends one reflection ray from each pixel that is smooth enough, or from those that stand for their
-// block of pixels (reflection_block.wgsl), a lane each: a visible GGX normal is sampled
+// Sends one reflection ray from each pixel that is smooth enough, or from those whose turn it is in
+// their block of pixels (reflection_block.wgsl), a lane a block: a visible GGX normal is sampled
 // and the view direction mirrored about it. What a rough lobe sends below the surface that it belongs
 // to, it loses (Heitz 2018, section 5): no ray, no light. A direction above the shading normal's horizon
 // but below the geometric one would start inside the surface: it is mirrored up again and counted in
@@ -27,15 +27,18 @@ alias PushRecord = ReflectionRay;
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     clear_votes(lane);
-    let pixel = REFLECTION_BLOCK * tile_pixel(group, lane);
-    let inside = pixel.x < frame.width && pixel.y < frame.height;
-    let index = pixel.y * frame.width + pixel.x;
+    let block = tile_pixel(group, lane);
+    let first = REFLECTION_BLOCK * block;
+    let inside = first.x < frame.width && first.y < frame.height;
     var wanted = false;
     var ray: ReflectionRay;
     if (inside) {
-        let seen = textureLoad(visibility, pixel, 0);
-        let s = unpack_surface(textureLoad(surface, pixel, 0));
-        if (seen.x != NOTHING && s.roughness <= frame.roughness_cutoff) {
+        let sender = reflection_sender(block);
+        if (sender.sends) {
+            let pixel = sender.pixel;
+            let index = pixel.y * frame.width + pixel.x;
+            let seen = textureLoad(visibility, pixel, 0);
+            let s = unpack_surface(textureLoad(surface, pixel, 0));
             let view = normalize(-camera_direction(pixel));
             let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
             var half_vector = s.shading_normal;

@@ -10,6 +10,7 @@
 #import "passes/shaders/screen_march.wgsl"
 #import "passes/shaders/probe.wgsl"
 #import "passes/shaders/light_seen.wgsl"
+#import "passes/shaders/sent_weight.wgsl"
 #import "passes/shaders/direct.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -52,12 +53,15 @@ fn border_weight(pixel: vec2u) -> f32 {
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let pixel = REFLECTION_BLOCK * tile_pixel(group, lane);
-    if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
+    let block = tile_pixel(group, lane);
+    let first = REFLECTION_BLOCK * block;
+    if (first.x >= frame.width || first.y >= frame.height) { return; }
+    let sender = reflection_sender(block);
+    if (!sender.sends) { return; }
+    let pixel = sender.pixel;
     let index = pixel.y * frame.width + pixel.x;
     let seen = textureLoad(visibility, pixel, 0);
     let s = unpack_surface(textureLoad(surface, pixel, 0));
-    if (seen.x == NOTHING || s.roughness > frame.roughness_cutoff) { return; }
     let view = normalize(-camera_direction(pixel));
     let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
     let ray = reflect_ray(view, s.shading_normal, s.geometric_normal, s.roughness,
@@ -101,6 +105,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         if (ray.raised) { atomicAdd(&screen_counts.replaced, 1u); }
     }
-    let weight = reflection_weight(s.base_color, s.metalness, s.roughness, s.shading_normal, view, ray.direction);
-    reflected[place] = pack_radiance(radiance * weight, distance);
+    reflected[place] = pack_radiance(radiance * sent_weight(s, view, ray.direction), distance);
 }

@@ -8,6 +8,7 @@
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/light_seen.wgsl"
 #import "passes/shaders/environment.wgsl"
+#import "passes/shaders/sent_weight.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 #import $push
@@ -70,8 +71,7 @@ fn main(
         pixel_index = record.pixel;
         let pixel = vec2u(pixel_index % frame.width, pixel_index / frame.width);
         let first = unpack_surface(textureLoad(surface, pixel, 0));
-        weight = reflection_weight(first.base_color, first.metalness, first.roughness,
-            first.shading_normal, normalize(-camera_direction(pixel)), direction);
+        weight = sent_weight(first, normalize(-camera_direction(pixel)), direction);
 
         var radiance = vec3f(0.0);
         is_hit = hit.object != MISS;

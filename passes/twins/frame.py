@@ -19,7 +19,7 @@ from passes.frame_uniforms import FrameInputs, frame_inputs, pack_uniforms
 from passes.gpu_scene import scene_arrays
 from passes.hit_records import pack_hit_records
 from passes.light_history import start_arrays
-from passes.lights_apart import LIGHTS_APART
+from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
@@ -178,7 +178,12 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
             "order": hits["order"] if is_sorted else "texels",
         }
         twin = partial(
-            shade, count=options.count, fine_table=is_fine, is_sorted=is_sorted, **chosen
+            shade,
+            count=options.count,
+            fine_table=is_fine,
+            is_sorted=is_sorted,
+            without_color=options.finds_edges,
+            **chosen,
         )
         shaded = CpuPass(name, twin, bind)
         if not is_sorted:
@@ -224,12 +229,16 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         return [*found, *mixed_passes(1, OCCLUSION, SHADOW)]
 
     def lights() -> list[CpuPass]:
-        block = options.reflection_block
+        queue = REFLECTION.queue if by_rays else NO_REFLECTION_QUEUE
         shown = partial(
-            light_reflection, reflection_block=block, slots=slots, fallback=options.rough_fallback
+            light_reflection,
+            reflection_block=options.reflection_block,
+            edges=options.finds_edges,
+            fallback=options.rough_fallback,
+            slots=slots,
         )
         return [
-            CpuPass("light/reflection", shown, rough),
+            CpuPass("light/reflection", shown, {"reflection_queue": queue, **rough}),
             CpuPass("light/direct", partial(light_direct, slots=slots)),
         ]
 
@@ -311,6 +320,8 @@ def make_resources(
     }
     for name in LIGHTS_APART.values() if options.lights_apart else ():
         resources[name] = np.zeros((pixels, 2), np.uint32)
+    if options.lights_apart:
+        resources[NO_REFLECTION_QUEUE] = empty_queue(REFLECTION.record, 1)
     resources |= raster_resources(options, inputs, resources["frame"])
     if options.hit_table == "fine":
         resources["hit_records"] = pack_hit_records(prepared)

@@ -69,15 +69,14 @@ class Pixels:
         return Pixels(self.x[lanes], self.y[lanes], self.index[lanes])
 
 
-def tile_pixels(frame: Any, block: int = 1) -> Pixels:
-    """8x8 tiles row by row, the pixels of a tile row by row; lanes outside left out. With `block`
-    only the first pixels of blocks of so many squared, in tiles of those."""
+def tile_pixels(frame: Any) -> Pixels:
+    """8x8 tiles row by row, the pixels of a tile row by row; lanes outside left out."""
     width, height = int(frame["width"]), int(frame["height"])
-    across, down = -(-width // (TILE * block)), -(-height // (TILE * block))
+    across, down = -(-width // TILE), -(-height // TILE)
     group_y, group_x, lane_y, lane_x = (
         a.ravel() for a in np.indices((down, across, TILE, TILE), np.int64)
     )
-    x, y = block * (group_x * TILE + lane_x), block * (group_y * TILE + lane_y)
+    x, y = group_x * TILE + lane_x, group_y * TILE + lane_y
     inside = (x < width) & (y < height)
     x, y = x[inside], y[inside]
     return Pixels(x, y, (y * width + x).astype(np.uint32))

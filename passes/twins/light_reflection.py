@@ -6,19 +6,15 @@ import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.camera import camera_direction
-from passes.twins.gbuffer import NOTHING, Pixels, tile_pixels, unpack_surface
+from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.queue_push import RayQueue
 from passes.twins.reflected import reflected_distance, reflected_radiance
-from passes.twins.reflection_block import reflection_pixels
+from passes.twins.reflection_block import reflection_senders
 from passes.twins.rough_radiance import rough_radiance
 from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
-from passes.twins.wgsl_functions import F32, U32, Flags, normalize
-
-
-def sends(frame: Any, visibility: U32, surface: U32, pixels: Pixels) -> Flags:
-    """[n]"""
-    smooth = unpack_surface(surface[pixels.y, pixels.x]).roughness <= frame["roughness_cutoff"]
-    return np.asarray((visibility[pixels.y, pixels.x, 0] != NOTHING) & smooth)
+from passes.twins.upsample import SentLight
+from passes.twins.wgsl_functions import F32, U32, normalize
 
 
 @np.errstate(all="ignore")
@@ -31,12 +27,14 @@ def light_reflection(
     reflection_light: U32,
     depth: F32,
     probe: F32,
+    reflection_queue: RayQueue,
     *,
     reflection_block: int = 1,
+    edges: bool = False,
     fallback: str = "environment",
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
-    """Writes `reflection_light` [pixels, 2]."""
+    """Writes `reflection_light` [pixels, 2]; counts in the header of `reflection_queue`."""
     pixels = tile_pixels(frame)
     radiance = np.zeros((len(pixels.index), 3), np.float32)
     distance = np.full(len(radiance), MISS_DISTANCE)
@@ -44,11 +42,34 @@ def light_reflection(
     here = pixels[covered]
     s = unpack_surface(surface[here.y, here.x])
     view = normalize(-camera_direction(frame, here.x, here.y))
-    rough = rough_radiance(frame, s, view, here, depth, probe, fallback)
-    radiance[covered] = surface_albedo(s, view) * rough
-    sender = reflection_pixels(frame, pixels, reflection_block)
-    sent = sends(frame, visibility, surface, pixels) & sends(frame, visibility, surface, sender)
-    index = sender.index[sent]
-    radiance[sent] = reflected_radiance(slots, reflected, shadow_results, index)
-    distance[sent] = reflected_distance(slots, reflected, index)
+    albedo = surface_albedo(s, view)
+    radiance[covered] = albedo * rough_radiance(frame, s, view, here, depth, probe, fallback)
+
+    senders = reflection_senders(frame, visibility, surface, reflection_block)
+    smooth = s.roughness <= frame["roughness_cutoff"]
+    lanes, here = covered[smooth], here[smooth]
+    if not edges:
+        by, bx = here.y // reflection_block, here.x // reflection_block
+        index = senders.index(frame)[by, bx]
+        radiance[lanes] = reflected_radiance(slots, reflected, shadow_results, index)
+        distance[lanes] = reflected_distance(slots, reflected, index)
+    else:
+        s = unpack_surface(surface[here.y, here.x])
+        sent = SentLight(
+            frame, surface, depth, reflected, shadow_results, senders, reflection_block, slots
+        )
+        receivers = sent.receivers(here, s)
+        corner = sent.nearest_blocks(here)
+        found = sent.gather(receivers, corner, 2, wide=False)
+        few = np.flatnonzero(found.weight <= 0.0)
+        around = (corner[0][few] - 1, corner[1][few] - 1)
+        more = sent.gather(receivers[few], around, 4, wide=True)
+        for name in ("radiance", "weight", "distance"):
+            getattr(found, name)[few] = getattr(more, name)
+        some = found.weight > 0.0
+        reflection_queue.add("widened", int(some[few].sum()))
+        reflection_queue.add("unlike", int((~some).sum()))
+        mean = found.radiance[some] / found.weight[some, None]
+        radiance[lanes[some]] = albedo[smooth][some] * mean
+        distance[lanes[some]] = found.distance[some]
     reflection_light[pixels.index] = pack_radiance(radiance, distance)

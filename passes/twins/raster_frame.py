@@ -121,6 +121,7 @@ def screen_reflection_pass(options: FrameOptions, slots: ShadowSlots) -> CpuPass
         slots=slots,
         reflection_block=options.reflection_block,
         count=options.count,
+        without_color=options.finds_edges,
     )
     return CpuPass("screen/reflection", twin)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
-from passes.lights_apart import LIGHTS_APART
+from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
 from passes.queue import QUEUE_HEADER
 from passes.raster_targets import NO_QUEUE
-from passes.rays import SHADOW
+from passes.rays import REFLECTION, SHADOW
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.no_push import NoQueue
@@ -47,6 +47,9 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
         ("accumulated", np.float32, 4),
     ):
         found[name] = read(bound[name], kind, count=width * pixels).reshape(pixels, width)
+    if NO_REFLECTION_QUEUE in bound:
+        header = read(bound[NO_REFLECTION_QUEUE], QUEUE_HEADER.dtype, count=1).reshape(())
+        found[NO_REFLECTION_QUEUE] = RayQueue(header, np.zeros(0, REFLECTION.record.dtype))
     for name in LIGHTS_APART.values() if data.options.lights_apart else ():
         found[name] = read(bound[name], np.uint32, count=2 * pixels).reshape(pixels, 2)
     if data.options.finds_motion:

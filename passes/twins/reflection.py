@@ -8,8 +8,9 @@ from passes.rays.reflection import REFLECTION_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.brdf import MIRROR_ROUGHNESS
 from passes.twins.camera import camera_direction
-from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.gbuffer import unpack_surface
 from passes.twins.queue_push import RayQueue
+from passes.twins.reflection_block import reflection_senders, sending_pixels
 from passes.twins.sampling import REFLECTION_DIMENSION, basis, random, sample_visible_normal
 from passes.twins.shadow_slot import reflected_place
 from passes.twins.surface import ray_origin, surface_point
@@ -40,11 +41,9 @@ def reflection(
 ) -> None:
     """Pushes onto `push_queue`; pixels whose lobe loses its sample are brought nothing in
     `reflected` [pixels, n]."""
-    pixels = tile_pixels(frame, reflection_block)
+    senders = reflection_senders(frame, visibility, surface, reflection_block)
+    pixels = sending_pixels(frame, senders)
     seen = visibility[pixels.y, pixels.x]
-    s = unpack_surface(surface[pixels.y, pixels.x])
-    wanted = (seen[:, 0] != NOTHING) & (s.roughness <= frame["roughness_cutoff"])
-    pixels, seen = pixels[wanted], seen[wanted]
     s = unpack_surface(surface[pixels.y, pixels.x])
     view = normalize(-camera_direction(frame, pixels.x, pixels.y))
     u, v = to_float(seen[:, 2]), to_float(seen[:, 3])

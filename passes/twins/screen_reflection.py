@@ -9,19 +9,20 @@ from passes.twins.brdf import (
     MIRROR_ROUGHNESS,
     diffuse_albedo,
     reflectance_at_normal,
-    reflection_weight,
     specular_albedo,
 )
 from passes.twins.camera import camera_direction
 from passes.twins.direct import direct_radiance
 from passes.twins.environment import ambient_radiance, environment
-from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.gbuffer import unpack_surface
 from passes.twins.light_seen import light_seen
 from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.probe import probe_cone
 from passes.twins.reflect_ray import reflect_ray
+from passes.twins.reflection_block import reflection_senders, sending_pixels
 from passes.twins.sampling import REFLECTION_DIMENSION, random
 from passes.twins.screen_march import march_screen
+from passes.twins.sent_weight import sent_weight
 from passes.twins.shadow_slot import reflected_place
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
@@ -55,12 +56,11 @@ def screen_reflection(
     slots: ShadowSlots = ONE_RAY,
     reflection_block: int = 1,
     count: bool = False,
+    without_color: bool = False,
 ) -> None:
     """Writes pixels of `reflected`; with `count` adds to `screen_counts`."""
-    pixels = tile_pixels(frame, reflection_block)
-    s = unpack_surface(surface[pixels.y, pixels.x])
-    wanted = visibility[pixels.y, pixels.x, 0] != NOTHING
-    pixels = pixels[wanted & (s.roughness <= frame["roughness_cutoff"])]
+    senders = reflection_senders(frame, visibility, surface, reflection_block)
+    pixels = sending_pixels(frame, senders)
     s = unpack_surface(surface[pixels.y, pixels.x])
     seen = visibility[pixels.y, pixels.x]
     view = normalize(-camera_direction(frame, pixels.x, pixels.y))
@@ -107,7 +107,7 @@ def screen_reflection(
             ],
             np.uint32,
         )
-    weight = reflection_weight(s.base_color, s.metalness, s.roughness, normal, view, direction)
+    weight = sent_weight(s, view, direction, without_color=without_color)
     distance = np.where(inner > 0.0, np.minimum(hit.t, np.float32(6.0e4)), MISS_DISTANCE)
     words = reflected.reshape(-1, 2)
     brought = np.where(lost[:, None], np.float32(0.0), radiance * weight)

@@ -12,7 +12,6 @@ from passes.twins.brdf import (
     MIRROR_ROUGHNESS,
     diffuse_albedo,
     reflectance_at_normal,
-    reflection_weight,
     specular_albedo,
 )
 from passes.twins.camera import camera_direction
@@ -22,6 +21,7 @@ from passes.twins.light import is_black, light_sample
 from passes.twins.light_seen import light_seen
 from passes.twins.material import material_at, material_of
 from passes.twins.queue_push import RayQueue
+from passes.twins.sent_weight import sent_weight
 from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
 from passes.twins.surface import face_viewer, ray_origin, surface_point
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
@@ -51,6 +51,7 @@ def shade(
     count: bool = False,
     fine_table: bool = False,
     is_sorted: bool = False,
+    without_color: bool = False,
     slots: ShadowSlots = ONE_RAY,
     uniform: bool = False,
 ) -> None:
@@ -64,14 +65,8 @@ def shade(
     pixel = records["pixel"]
     y, x = (part.astype(np.int64) for part in np.divmod(pixel, np.uint32(frame["width"])))
     first = unpack_surface(surface[y, x])
-    weight = reflection_weight(
-        first.base_color,
-        first.metalness,
-        first.roughness,
-        first.shading_normal,
-        normalize(-camera_direction(frame, x, y)),
-        records["direction"],
-    )
+    view = normalize(-camera_direction(frame, x, y))
+    weight = sent_weight(first, view, records["direction"], without_color=without_color)
     radiance = environment(frame, records["direction"])
 
     lanes = np.flatnonzero(hits["object"] != MISS_ID)

@@ -9,12 +9,15 @@ from engine.gpu.errors import UserError
 from passes.display import DisplayPass
 from passes.frame_options import FrameOptions
 from passes.pixel_probe import probe_pixel
+from passes.prepare import prepare
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW
 from passes.senders import slot_block
 from passes.twins.display_reflection_light import display_reflection_light
 from passes.twins.rays import RECORD_TWINS
+from passes.twins.reflection_block import reflection_senders
 
 WIDTH, HEIGHT = SIZE = (37, 25)  # odd: the last column and row are blocks cut by the edge
+BLOCKS = {"half": 2, "quarter": 4}
 
 
 @pytest.fixture(scope="module")
@@ -27,24 +30,85 @@ def full(draw: Any, room: Any) -> Any:
     return draw(room, *SIZE, gbuffer="rays")
 
 
-def senders() -> Any:
-    """[pixels] of each pixel the first of its block."""
-    y, x = np.divmod(np.arange(WIDTH * HEIGHT), WIDTH)
-    return (y - y % 2) * WIDTH + x - x % 2
+@pytest.fixture(scope="module")
+def ball(kit: Any) -> Any:
+    """A white mirror on a rough floor."""
+    floor = kit.quad((-6, -1.0, 6), (12, 0, 0), (0, 0, -12), 0)
+    sphere = kit.sphere((0.3, 0.2, 0), 1.1, 1)
+    return prepare(kit.scene([floor, sphere], [kit.grey(), kit.mirror()], sky=(0.4, 0.6, 0.9)))
 
 
-def test_first_pixels_of_blocks_send_the_rays_they_sent(half: Any, full: Any) -> None:
+def smooth_pixels(drawn: Any) -> Any:
+    """[pixels] whether each may send a ray."""
+    return (drawn.aov("roughness") <= 0.6).ravel() & np.isfinite(drawn.aov("depth")).ravel()
+
+
+def blocks_of(pixels: Any, side: int) -> Any:
+    y, x = np.divmod(np.asarray(pixels, int), WIDTH)
+    return y // side * WIDTH + x // side
+
+
+def senders(drawn: Any) -> Any:
+    """[pixels] of each pixel the one that sends for its block, -1 where none does."""
+    first = np.full(WIDTH * HEIGHT, -1)
+    sent = drawn.reflections[0]["pixel"]
+    first[blocks_of(sent, 2)] = sent
+    return first[blocks_of(np.arange(WIDTH * HEIGHT), 2)]
+
+
+@pytest.mark.parametrize("scale", BLOCKS)
+def test_blocks_send_one_ray_and_pixels_take_turns(draw: Any, ball: Any, scale: str) -> None:
+    side = BLOCKS[scale]
+    drawn = draw(ball, *SIZE, gbuffer="rays", reflection_scale=scale)
+    smooth = smooth_pixels(drawn)
+    every = blocks_of(np.arange(WIDTH * HEIGHT), side)
+    expected = np.unique(every[smooth])
+    times = np.zeros(WIDTH * HEIGHT, int)
+    for index in range(side * side):
+        drawn.frame.run(index)
+        sent = drawn.reflections[0]["pixel"]
+        assert smooth[sent].all()
+        np.testing.assert_array_equal(np.sort(every[sent]), expected)
+        times[sent] += 1
+    assert (times[smooth] > 0).all() and times.sum() == side * side * len(expected)
+    counts = np.bincount(every[smooth], minlength=every.max() + 1)
+    whole = smooth & (counts[every] == side * side)
+    assert whole.sum() > 50 and (times[whole] == 1).all()
+    # In a round of turns each is first once; who sends in a frame differs from round to round.
+    order = []
+    for index in range(0, 8 * side * side, side * side):
+        drawn.frame.run(index)
+        order.append(drawn.reflections[0]["pixel"].tobytes())
+    assert len(set(order)) > 2
+
+
+@pytest.mark.parametrize("scale", BLOCKS)
+@pytest.mark.parametrize("along", [0, 1])
+def test_lines_of_pixels_have_senders_in_every_frame(scale: str, along: int) -> None:
+    """Of those one pixel wide along an axis, one block in as many as a block has columns."""
+    side = BLOCKS[scale]
+    surface = np.zeros((32, 32, 4), np.uint32)  # mirrors
+    for index in range(side * side):
+        frame = {"frame_index": np.uint32(index), "seed": np.uint32(5), "roughness_cutoff": 0.6}
+        found = reflection_senders(frame, surface, surface, side)
+        places = (found.y.T if along else found.x) % side
+        for first in range(len(places) - side + 1):
+            row = np.sort(places[first : first + side], axis=0)
+            assert (row == np.arange(side)[:, None]).all()
+
+
+def test_rays_are_those_of_the_whole_picture(half: Any, full: Any) -> None:
     (rays, hits), (all_rays, all_hits) = half.reflections, full.reflections
-    first = np.isin(all_rays["pixel"], np.unique(senders()))
-    np.testing.assert_array_equal(rays["pixel"], all_rays["pixel"][first])
+    same = np.isin(all_rays["pixel"], rays["pixel"])
+    np.testing.assert_array_equal(rays["pixel"], all_rays["pixel"][same])
     for name in ("origin", "direction"):
-        np.testing.assert_array_equal(rays[name], all_rays[name][first])
-    np.testing.assert_array_equal(hits["object"], all_hits["object"][first])
+        np.testing.assert_array_equal(rays[name], all_rays[name][same])
+    np.testing.assert_array_equal(hits["object"], all_hits["object"][same])
     y, x = np.divmod(rays["pixel"], WIDTH)
     assert (x == WIDTH - 1).any() and (y == HEIGHT - 1).any()
     # One ray stands for a footprint of two pixels by two.
     cones, before = (
-        np.ascontiguousarray(c).view(np.float16) for c in (rays["cone"], all_rays["cone"][first])
+        np.ascontiguousarray(c).view(np.float16) for c in (rays["cone"], all_rays["cone"][same])
     )
     np.testing.assert_allclose(cones[::2], 2 * before[::2], rtol=2e-3)
     assert half.stats.rays["reflection"].rays == len(rays)
@@ -52,31 +116,25 @@ def test_first_pixels_of_blocks_send_the_rays_they_sent(half: Any, full: Any) ->
 
 def test_shadow_rays_of_hits_follow_and_others_stay(half: Any, full: Any) -> None:
     slots, every = half.shadows[0]["slot"], full.shadows[0]["slot"]
-    kept = (every % 2 == 0) | np.isin(every // 2, np.unique(senders()))
+    kept = (every % 2 == 0) | np.isin(every // 2, half.reflections[0]["pixel"])
     # A wider cone reads another mip: a hit that is black in one may send none.
     assert len(np.setxor1d(slots, every[kept])) <= 2
     np.testing.assert_array_equal(slots[slots % 2 == 0], every[every % 2 == 0])
 
 
-def test_other_pixels_are_shown_the_ray_of_their_block(draw: Any, kit: Any) -> None:
-    """A white mirror brings nothing but its ray, so that its pixels are their block's first one."""
-    floor = kit.quad((-6, -1.0, 6), (12, 0, 0), (0, 0, -12), 0)
-    ball = kit.sphere((0.3, 0.2, 0), 1.1, 1)
-    scene = kit.scene([floor, ball], [kit.grey(), kit.mirror()], sky=(0.4, 0.6, 0.9))
-    half, full, none = (
-        draw(scene, *SIZE, gbuffer="rays", **options)
-        for options in ({"reflection_scale": "half"}, {}, {"roughness_cutoff": -1.0})
+def test_plain_pixels_are_shown_the_ray_of_their_block(draw: Any, ball: Any) -> None:
+    """A white mirror brings nothing but its ray."""
+    half, full = (
+        draw(ball, *SIZE, gbuffer="rays", **options)
+        for options in ({"reflection_scale": "half", "upsample": "plain"}, {})
     )
-    found, alone, untraced = (d.radiance.reshape(-1, 3) for d in (half, full, none))
+    found, alone = (d.radiance.reshape(-1, 3) for d in (half, full))
     shiny = half.aov("roughness").ravel() == 0
     shiny &= half.aov("object").ravel() == 1
-    first = senders()
-    shared = shiny & shiny[first]
-    assert shared.sum() > 100 and (shiny & ~shared).sum() > 5
+    first = senders(half)
+    assert shiny.sum() > 100 and shiny[first[shiny]].all()
     halves = dict(rtol=2**-10, atol=1e-6)  # lights lie in halves between the passes
-    np.testing.assert_allclose(found[shared], alone[first[shared]], **halves)
-    # Where the block's first pixel sends none, the environment stands for it.
-    np.testing.assert_allclose(found[shiny & ~shared], untraced[shiny & ~shared], **halves)
+    np.testing.assert_allclose(found[shiny], alone[first[shiny]], **halves)
     np.testing.assert_allclose(found[~shiny], alone[~shiny], **halves)
 
 
@@ -112,8 +170,8 @@ def test_counts_stand_where_rays_were_sent(half: Any) -> None:
 
 def test_a_pixel_has_its_own_rays_and_those_of_its_block(half: Any) -> None:
     data = half.frame.data
-    first = senders()
-    for pixel in np.flatnonzero(first != np.arange(len(first)))[::7]:
+    first = senders(half)
+    for pixel in np.flatnonzero((first >= 0) & (first != np.arange(len(first))))[::7]:
         y, x = divmod(int(pixel), WIDTH)
         expected = set()
         for ray in (REFLECTION, SHADOW):
@@ -143,5 +201,7 @@ def test_shared_slots_and_what_is_refused() -> None:
         for ray in RAY_TYPES
     }
     assert sides == {"reflection": [2], "shadow": [1, 2], "occlusion": [1]}
-    with pytest.raises(UserError, match="unknown reflection scale 'third', there are full, half"):
+    with pytest.raises(
+        UserError, match="unknown reflection scale 'third', there are full, half, quarter"
+    ):
         FrameOptions(8, 8, reflection_scale="third")

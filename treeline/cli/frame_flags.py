@@ -27,9 +27,16 @@ class RaysSent:
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster"
     reflection_scale: Annotated[
-        Literal["full", "half"],
-        typer.Option(help="Reflection rays at the picture's size, or one for each 2x2 pixels."),
+        Literal["full", "half", "quarter"],
+        typer.Option(help="Reflection rays at the picture's size, or one for 2x2 or 4x4 pixels."),
     ] = "full"
+    upsample: Annotated[
+        Literal["edge", "plain"],
+        typer.Option(
+            help="Pixels without a reflection ray are shown what rays nearby bring to surfaces "
+            "like theirs, or their block's ray as it is."
+        ),
+    ] = "edge"
     history: Annotated[
         int,
         typer.Option(min=0, max=256, help="Frames that light is remembered for; 0: none."),
@@ -71,6 +78,7 @@ class RaysSent:
             "seed": self.seed,
             "gbuffer": self.gbuffer,
             "reflection_scale": self.reflection_scale,
+            "upsample": self.upsample,
             "history": self.history,
             "denoiser": self.denoiser,
             "rough_fallback": self.rough_fallback,

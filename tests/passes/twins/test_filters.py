@@ -40,6 +40,8 @@ def stage_differences(frame: HybridFrame, differences: Any) -> dict[str, Any]:
         cpu = {
             name: copy.deepcopy(gpu[name]) for name in (item.bind.get(b, b) for b in item.bindings)
         }
+        if "reflection_queue" in cpu:
+            cpu["reflection_queue"].header[["widened", "unlike"]] = (0, 0)
         written = {"motion", "depth_before"} if item.name == "motion" else {"picture"}
         for name in written | {item.bind.get("filtered", "")}:
             if name in cpu:  # so that what a twin does not write shows

@@ -5,21 +5,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passes.frame_options import FrameOptions
+from passes.frame_options import UPSAMPLES, FrameOptions
 from passes.lights_apart import LIGHTS_APART
 from passes.rays import REFLECTION, with_every_ray
 from passes.twins.frame import cpu_passes
 from passes.twins.gbuffer import NOTHING
 
 HALF = {"reflection_scale": "half"}
+PLAIN = {**HALF, "upsample": "plain"}
 PASSES = [item.name for item in cpu_passes(with_every_ray(FrameOptions(1, 1, **HALF)))]
 
 
+@pytest.mark.parametrize("upsample", UPSAMPLES)
+@pytest.mark.parametrize("scale", ["half", "quarter"])
 @pytest.mark.parametrize("size", [(61, 43), (17, 9), (3, 5), (1, 1)])
 def test_stages_equal_their_twins(
-    rich_scene: Any, walk: Any, differences: Any, size: tuple[int, int]
+    rich_scene: Any, walk: Any, differences: Any, size: tuple[int, int], scale: str, upsample: str
 ) -> None:
-    steps = walk(rich_scene, *size, **HALF)
+    steps = walk(rich_scene, *size, frame_index=size[0], reflection_scale=scale, upsample=upsample)
     assert list(steps) == PASSES
     assert PASSES[-3:] == ["light/reflection", "light/direct", "composite"]
     assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in PASSES}
@@ -37,7 +40,7 @@ def halves(words: Any) -> Any:
 
 
 def test_lights_add_up_to_what_rays_brought(rich_scene: Any, walk: Any) -> None:
-    after = walk(rich_scene, 61, 43, **HALF)["composite"].gpu
+    after = walk(rich_scene, 61, 43, frame_index=61, **PLAIN)["composite"].gpu
     lit = after["shadow_results"].reshape(-1, 2)
     direct, found = halves(after["direct"]), halves(after[LIGHTS_APART["direct"]])
     covered = after["visibility"][..., 0].ravel() != NOTHING

@@ -102,7 +102,7 @@ def test_twins_take_the_bindings_in_their_order(
 
 
 def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
-    from passes.twins import brdf, light, material, sampling, surface
+    from passes.twins import brdf, light, material, sampling, sent_weight, surface, upsample
 
     texts = {p.stem: p.read_text() for p in SHADERS.glob("*.wgsl")}
 
@@ -114,6 +114,19 @@ def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
         (surface, "surface", ("OBJECT_VEC4S", "VERTEX_WORDS", "GAMMA_5", "GAMMA_8")),
         (material, "surface", ("MATERIAL_VEC4S", "TEXTURE_VEC4S")),
         (brdf, "brdf", ("MIRROR_ROUGHNESS",)),
+        (sent_weight, "sent_weight", ("LEAST_F0",)),
+        (
+            upsample,
+            "upsample",
+            (
+                "PLANE_TOLERANCE",
+                "ROUGHNESS_TOLERANCE",
+                "WIDE_SLACK",
+                "LEAST_LIKENESS",
+                "OTHER_MATERIAL",
+                "NEAREST",
+            ),
+        ),
         (
             sampling,
             "sampling",

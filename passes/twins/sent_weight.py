@@ -1,0 +1,21 @@
+"""Twin of sent_weight.wgsl: what the light of a reflected direction is weighed by."""
+
+import numpy as np
+
+from passes.twins.brdf import reflectance_at_normal, reflection_weight, specular_albedo
+from passes.twins.gbuffer import GBufferSurface
+from passes.twins.wgsl_functions import F32, dot
+
+LEAST_F0 = np.float32(0.02)
+
+
+def sent_weight(s: GBufferSurface, view: F32, direction: F32, *, without_color: bool) -> F32:
+    """[n, 3]"""
+    normal = s.shading_normal
+    if not without_color:
+        return reflection_weight(s.base_color, s.metalness, s.roughness, normal, view, direction)
+    f0 = np.maximum(reflectance_at_normal(s.base_color, s.metalness), LEAST_F0)
+    n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
+    white = np.ones_like(s.metalness)
+    weight = reflection_weight(f0, white, s.roughness, normal, view, direction)
+    return np.asarray(weight / specular_albedo(f0, s.roughness, n_v))
