@@ -1,18 +1,21 @@
 """How often `treeline compare` calls two runs of the same program different.
 
-`python -m benchmarks.compare_false_alarms [--scene F] [--size 96x54] [--frames 12] [--pairs 50]
-[--interleaved] [--out F.json]`
+`python -m benchmarks.compare_false_alarms [--scene F] [--size 64x36] [--frames 24] [--pairs 50]
+[--interleaved] [--adapter NAME] [--out F.json]`
 
-Measures the frame twice a pair, each time with a frame object of its own and one after the other,
-as two reports do, and compares them at the command's defaults. Every regression and improvement is
-a false alarm. Then each frame of the second run is taken as 5% slower, and `planted_found` counts
-the pairs in which the frame's total is called so. Both runs are in one process: what differs
-between processes (where memory lies, which core) is not in it. `--interleaved` takes every other
-frame of one run of twice the length for the second run: what the machine does meanwhile meets both,
-so that the statistics alone are tried; without it, a machine that others use is tried, too.
+Measures the frame twice a pair, each time with a frame object of its own, and compares them at the
+command's defaults. Every regression and improvement is a false alarm. Then each frame of the second
+run is taken as 5% slower, and `planted_found` counts the pairs in which the frame's total is called
+so. One run follows the other, as two reports do; with `--interleaved` their frames take turns, so
+that what the machine does meanwhile meets both: where that finds what the other does not, the
+machine is at fault, not the statistics. Both runs are in one process: what differs between
+processes (where memory lies, which core) is not in it. `frame_ratios` are medians' ratios, and
+`run_deviation` is how far those scatter.
 """
 
+import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,15 +23,17 @@ import numpy as np
 import typer
 
 from benchmarks.record import make_context, put_out
+from bvh.blas_cache import BlasCache
 from bvh.build import BuildOptions
 from engine.gpu.device import open_device
+from passes.frame_stats import FrameStats
 from passes.gpu_scene import GpuScene
+from passes.grouping import GROUPS
 from passes.hybrid import FrameOptions, HybridFrame
-from passes.prepare import prepare
-from treeline.cli.console import Steps
+from treeline import structures
 from treeline.cli.options import parse_size
 from treeline.compare import FRAME, Series, compare
-from treeline.measure import MeasuredFrame, measure_size
+from treeline.measure import SizeRun
 from treeline.report import frame_rows
 from treeline.scenes import load
 from treeline.two_samples import F64
@@ -36,6 +41,15 @@ from treeline.two_samples import F64
 THRESHOLD, FLOOR = 0.05, 0.01  # the command's defaults
 PLANTED = 1.05
 WARMUP = 2
+GPU_WARMUP_S = 1.0
+
+
+def rows_of(run: Sequence[FrameStats], width: int, height: int) -> dict[str, F64]:
+    """A report's rows of the frame and its passes, without those that take no time."""
+    nothing = np.zeros((height, width, 3), np.uint8)
+    size_run = SizeRun(width, height, WARMUP, tuple(run), None, None, 0.0, nothing, {})
+    rows = {row["name"]: np.array(row["samples"]) for row in frame_rows(size_run)}
+    return {name: times for name, times in rows.items() if times.min() > 0}
 
 
 def series(name: str, rows: dict[str, F64]) -> Series:
@@ -44,37 +58,45 @@ def series(name: str, rows: dict[str, F64]) -> Series:
 
 def main(
     scene: Annotated[Path | None, typer.Option(help="Default: the hall.")] = None,
-    size: str = "96x54",
-    frames: Annotated[int, typer.Option(min=2)] = 12,
+    size: str = "64x36",
+    frames: Annotated[int, typer.Option(min=2)] = 24,
     pairs: Annotated[int, typer.Option(min=1)] = 50,
     interleaved: bool = False,
+    adapter: str | None = None,
     out: Path | None = None,
 ) -> None:
-    device = open_device()
+    device = open_device(adapter)
     loaded = load(scene)
-    prepared = prepare(loaded, BuildOptions())
+    prepared = structures.build(
+        loaded, BuildOptions(), GROUPS[0], device=device, cache=BlasCache(), or_cpu=True
+    ).prepared
     on_gpu = GpuScene(device, prepared)
     width, height = parse_size(size)
 
-    def make_frame(width: int, height: int, count: bool) -> MeasuredFrame:
-        return HybridFrame(device, prepared, FrameOptions(width, height, count=count), on_gpu)
+    def make() -> HybridFrame:
+        frame = HybridFrame(device, prepared, FrameOptions(width, height), on_gpu)
+        for _ in range(WARMUP):
+            frame.run(0)
+        return frame
 
-    def measured(frames: int = frames) -> dict[str, F64]:
-        run = measure_size(make_frame, width, height, frames, WARMUP, Steps(None, quiet=True))
-        rows = {row["name"]: np.array(row["samples"]) for row in frame_rows(run)}
-        return {name: times for name, times in rows.items() if times.min() > 0}
+    def measured(*turns: HybridFrame) -> list[dict[str, F64]]:
+        """The rows of each frame; they take turns."""
+        runs: list[list[FrameStats]] = [[] for _ in turns]
+        for _ in range(frames):
+            for frame, run in zip(turns, runs, strict=True):
+                run.append(frame.run(0))
+        return [rows_of(run, width, height) for run in runs]
 
-    measured()  # whose pipelines are compiled, and which is compared with nothing
+    warm = make()  # its pipelines are compiled, and it is compared with nothing
+    start = time.perf_counter()
+    while not device.info.is_cpu and time.perf_counter() - start < GPU_WARMUP_S:
+        warm.run(0)
     verdicts: Counter[str] = Counter()
     alarms: list[dict[str, Any]] = []
     found = 0
     ratios = []
     for pair in range(pairs):
-        if interleaved:
-            both = measured(2 * frames)
-            a, b = ({name: times[start::2] for name, times in both.items()} for start in (0, 1))
-        else:
-            a, b = measured(), measured()
+        a, b = measured(make(), make()) if interleaved else (*measured(make()), *measured(make()))
         result = compare(series("a", a), series("b", b), THRESHOLD, FLOOR, seed=pair)
         verdicts.update(row.verdict for row in result.rows)
         alarms += [
@@ -103,6 +125,7 @@ def main(
         "verdicts": dict(verdicts),
         "planted": PLANTED - 1,
         "planted_found": found,
+        "run_deviation": round(float(np.std(np.log(ratios))), 4),
         "frame_ratios": [round(r, 4) for r in sorted(ratios)],
     }
     put_out(record, out)

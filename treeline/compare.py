@@ -5,9 +5,10 @@ writes them with `--benchmark_repetitions`. A row is a regression if the change 
 
 - large: its interval reaches the threshold. The estimate of a change that is exactly as large as
   the threshold lies below it half of the time; its interval does so rarely.
-- certain: its interval lies above half the threshold, and ranks this far apart are less likely
-  than FALSE_ALARM divided by the number of rows. Two runs of the same program on one machine
-  differ truly, by clock and memory; half the threshold is left to that.
+- certain: its interval, which holds what the machine changed by during each of the runs, lies
+  above half the threshold, and ranks this far apart are less likely than FALSE_ALARM divided by
+  the number of rows. Two runs of the same program on one machine differ truly, by memory and by
+  what changes more slowly than a run; half the threshold is left to that.
 
 Improvements are judged alike. A row that takes less than `floor` of the frame is shown and not
 judged: what a percentage of it is worth, is lost in the frame's noise.

@@ -1,10 +1,19 @@
 """Whether one set of repetitions is slower than another, and by how much.
 
-The size of the change is the ratio of the medians with a bootstrap interval (percentiles, after
-Efron and Tibshirani, "An Introduction to the Bootstrap", section 13.3). That there is a change at
-all is asked by ranks (Mann and Whitney 1947), which no outlier can move far: exact where there are
-few repetitions without ties, else by the normal approximation with its corrections for ties and
-continuity.
+The size of the change is the ratio of the medians, with the wider end of two intervals:
+
+- of the repetitions, as if each knew nothing of the one before: a bootstrap (percentiles, after
+  Efron and Tibshirani, "An Introduction to the Bootstrap", section 13.3);
+- of the two runs (RUN_COVERAGE), whose machine changes meanwhile (clock, heat, other programs), so
+  that two runs of one program differ by more than repetitions say. Each run is cut into blocks in
+  the order of its repetitions. Their medians' spread, drift included, says how far apart blocks
+  lie, and how much neighbours are alike (autocorrelation at lag 1, its bias after Kendall 1954
+  taken off) how few of them are independent (batch means of an AR(1) process). What changes more
+  slowly than a whole run leaves no trace in it: only runs in turns can tell that from a change.
+
+That there is a change at all is asked by ranks (Mann and Whitney 1947), which no outlier can move
+far: exact where there are few repetitions without ties, else by the normal approximation with its
+corrections for ties and continuity.
 """
 
 import math
@@ -13,10 +22,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.student import quantile
+
 F64 = NDArray[np.float64]
 
 RESAMPLES = 4000
 COVERAGE = 0.95
+RUN_COVERAGE = 0.98  # all rows of a file drift together: one that is wrong is seldom alone
+MOST_BLOCKS, FEWEST_BLOCKS = 8, 4
+BLOCK_LENGTH = 3  # repetitions, so that one that was interrupted moves no block
+MOST_ALIKE = 0.9  # autocorrelation of so few blocks is not known better
 EXACT_PRODUCT = 900  # of both counts, up to which ranks are counted exactly: 30 and 30 frames
 
 
@@ -34,15 +49,40 @@ class Change:
 
 
 def compare_samples(a: F64, b: F64, rng: np.random.Generator) -> Change:
-    """The change from repetitions `a` [n] to `b` [m], positive times in any unit."""
+    """The change from repetitions `a` [n] to `b` [m], positive times in any unit, in the order in
+    which they were measured."""
     ratios = resampled_medians(b, rng) / resampled_medians(a, rng)
     tail = 100 * (1 - COVERAGE) / 2
     low, high = np.percentile(ratios, (tail, 100 - tail))
     ratio = float(np.median(b) / np.median(a))
-    # A percentile of resampled medians can miss the median itself where samples are few.
+    reach = math.exp(between_runs(np.log(a), np.log(b)))
     return Change(
-        ratio, min(float(low), ratio), max(float(high), ratio), p_greater(b, a), p_greater(a, b)
+        ratio,
+        min(float(low), ratio / reach),
+        max(float(high), ratio * reach),
+        p_greater(b, a),
+        p_greater(a, b),
     )
+
+
+def between_runs(a: F64, b: F64) -> float:
+    """How far, with RUN_COVERAGE, the medians of the logarithms of runs [n] and [m] lie apart on a
+    machine that changes as it did during them."""
+    shortest = min(len(a), len(b))
+    count = min(MOST_BLOCKS, max(FEWEST_BLOCKS, shortest // BLOCK_LENGTH), shortest)
+    apart = []
+    for run in (a, b):
+        medians = np.array([np.median(block) for block in np.array_split(run, count)])
+        apart.append(medians - medians.mean())
+    square = sum(float(values @ values) for values in apart)
+    if count < 2 or square == 0:
+        return 0.0
+    alike = sum(float(values[1:] @ values[:-1]) for values in apart) / square
+    alike = min(max(alike + (1 + 3 * alike) / count, 0.0), MOST_ALIKE)
+    fewer = (1 + alike) / (1 - alike)  # blocks stand for one that is independent
+    free = 2 * (count - 1)
+    deviation = math.sqrt(2 * square / free / count * fewer)
+    return quantile(max(2, int(free / fewer)), RUN_COVERAGE) * deviation
 
 
 def resampled_medians(samples: F64, rng: np.random.Generator) -> F64:
