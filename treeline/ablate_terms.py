@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passes.frame_stats import FrameStats
-from treeline.counted_rays import CountedRays, same_parents, same_rays
+from treeline.counted_rays import CountedRays, aligned, same_parents, same_rays
 from treeline.paired_effects import certain_change
 
 # Rounding sends a ray past an edge here and there.
@@ -80,16 +80,15 @@ class Judged:
 
 def counted_changes(on: CountedRays, off: CountedRays) -> Judged:
     """Of the terms that counts alone decide."""
+    on, off = aligned(on, off)
     # Term -> (before, after) by ray type; none where no ray is left to compare.
     sums: dict[str, list[tuple[float, float]]] = {"rays": [], "any-hit": [], "nodes": []}
-    for name in dict.fromkeys([*on.types, *off.types]):
-        before, after = on.types.get(name), off.types.get(name)
+    for name, before in on.types.items():
+        after = off.types[name]
         judged = same_parents(on, off, name)
-        sent = [float((rays.sent & judged).sum()) if rays else 0.0 for rays in (before, after)]
+        sent = _sums(before.sent, after.sent, judged)
         if any(sent):
-            sums["rays"].append((sent[0], sent[1]))
-        if before is None or after is None:
-            continue
+            sums["rays"].append(sent)
         same = same_rays(before, after)
         alike = same & (before.any_hits == after.any_hits)
         if same.any():
@@ -109,8 +108,9 @@ def counted_changes(on: CountedRays, off: CountedRays) -> Judged:
 
 
 def _sums(
-    before: NDArray[np.uint32], after: NDArray[np.uint32], rays: NDArray[np.bool_]
+    before: NDArray[Any], after: NDArray[Any], rays: NDArray[np.bool_]
 ) -> tuple[float, float]:
+    """Over those rays, of a value in both frames."""
     return float(before[rays].sum(dtype=np.int64)), float(after[rays].sum(dtype=np.int64))
 
 

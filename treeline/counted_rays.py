@@ -5,7 +5,7 @@ fewer rays, or that has others end elsewhere, then says nothing about what the r
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,12 @@ class CountedRays:
         }
 
 
+_NOTHING = np.zeros(0, np.uint32)
+NO_RAYS = TypeRays(
+    (), _NOTHING.astype(bool), np.zeros((0, 1), np.float32), _NOTHING[:, None], _NOTHING, _NOTHING
+)
+
+
 def read_counted(data: FrameData, layout_bytes: int) -> CountedRays:
     """Of the last frame, which counted; waits."""
     depth = data.read_texture("depth").reshape(-1)
@@ -93,6 +99,8 @@ def _read(data: FrameData, ray: RayType) -> TypeRays:
 def same_rays(on: TypeRays, off: TypeRays) -> Bools:
     """[slots] whether both frames send the ray."""
     same = on.sent & off.sent
+    if not same.any():
+        return same
     same &= np.isclose(on.floats, off.floats, RELATIVE, METRES).all(axis=1)
     halves = ((on.words & 0xFFFF, off.words & 0xFFFF), (on.words >> 16, off.words >> 16))
     for first, second in halves:
@@ -101,23 +109,65 @@ def same_rays(on: TypeRays, off: TypeRays) -> Bools:
     return same
 
 
+def aligned(on: CountedRays, off: CountedRays) -> tuple[CountedRays, CountedRays]:
+    """Both with the same ray types and slots: the n-th slot that starts at something is the same
+    slot in both frames, and one that a frame does not have sends nothing there."""
+    parents = {
+        name: _all_slots(*(frame.types[name].parents for frame in (on, off) if name in frame.types))
+        for name in dict.fromkeys([*on.types, *off.types])
+    }
+    return _laid_out(on, parents), _laid_out(off, parents)
+
+
+def _all_slots(*layouts: tuple[str, ...]) -> tuple[str, ...]:
+    """What the slots of a pixel start at, those of every layout."""
+    names = dict.fromkeys(parent for layout in layouts for parent in layout)
+    return tuple(n for n in names for _ in range(max(layout.count(n) for layout in layouts)))
+
+
+def _laid_out(frame: CountedRays, parents: Mapping[str, tuple[str, ...]]) -> CountedRays:
+    types = {}
+    for name, slots in parents.items():
+        rays = frame.types.get(name, NO_RAYS)
+        if rays.parents != slots:
+            rays = _moved(rays, slots, len(frame.depth))
+        types[name] = rays
+    return replace(frame, types=types)
+
+
+def _moved(rays: TypeRays, parents: tuple[str, ...], pixels: int) -> TypeRays:
+    """The same rays in the slots of another layout."""
+    free = list(range(len(parents)))
+    places = []
+    for parent in rays.parents:
+        places.append(next(i for i in free if parents[i] == parent))
+        free.remove(places[-1])
+
+    def move(values: NDArray[Any]) -> NDArray[Any]:
+        shape = (pixels, len(parents), *values.shape[1:])
+        moved = np.zeros(shape, values.dtype)
+        moved[:, places] = values.reshape(pixels, len(places), *values.shape[1:])
+        return moved.reshape(-1, *values.shape[1:])
+
+    arrays = (rays.sent, rays.floats, rays.words, rays.nodes, rays.any_hits)
+    return TypeRays(parents, *map(move, arrays))
+
+
 def same_parents(on: CountedRays, off: CountedRays, name: str) -> Bools:
-    """[slots] of type `name`: whether what the slot's ray starts at, if it is sent, is the same in
-    both frames: the surface that the pixel sees, or rays that both send and that ask as many
-    candidates whether they are there, so that they find the same hit."""
-    parents = (on.types if name in on.types else off.types)[name].parents
-    columns = {parent: _reach_the_same(on, off, parent) for parent in set(parents)}
-    return np.stack([columns[parent] for parent in parents], axis=1).reshape(-1)
-
-
-def _reach_the_same(on: CountedRays, off: CountedRays, parent: str) -> Bools:
-    """[pixels]"""
-    if parent not in on.types and parent not in off.types:  # the primary ray
-        nothing = np.isinf(on.depth) & np.isinf(off.depth)
-        return np.asarray(nothing | np.isclose(on.depth, off.depth, RELATIVE, METRES))
-    if parent not in on.types or parent not in off.types:
-        return np.zeros(len(on.depth), bool)
-    before, after = on.types[parent], off.types[parent]
-    neither = ~before.sent & ~after.sent
-    alike = neither | (same_rays(before, after) & (before.any_hits == after.any_hits))
-    return np.asarray(before.by_pixel(alike).all(axis=1))
+    """[slots] of type `name` in two `aligned` frames: whether what the slot's ray starts at, if it
+    is sent, is the same in both: the surface that the pixel sees, or a ray that both send and that
+    asks as many candidates whether they are there, so that it finds the same hit."""
+    columns = []
+    parents = on.types[name].parents
+    for slot, parent in enumerate(parents):
+        if parent not in on.types:  # the primary ray
+            nothing = np.isinf(on.depth) & np.isinf(off.depth)
+            columns.append(nothing | np.isclose(on.depth, off.depth, RELATIVE, METRES))
+            continue
+        before, after = on.types[parent], off.types[parent]
+        number = parents[:slot].count(parent)
+        if parent != name:  # several of ours may start at each of theirs
+            number = number * len(before.parents) // parents.count(parent)
+        same = same_rays(before, after) & (before.any_hits == after.any_hits)
+        columns.append(before.by_pixel(same)[:, number])
+    return np.stack(columns, axis=1).reshape(-1)

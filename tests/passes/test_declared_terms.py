@@ -26,6 +26,8 @@ CHANGES = {
     "reflection_scale": "rays",
     "any_hit": "any-hit",
     "occlusion": "rays",
+    "shadow_rays": "rays",
+    "shadows": "rays",
     "hit_table": None,
     "mask/shadow": "nodes",
 }

@@ -20,7 +20,7 @@ from treeline.ablate_switches import Setup, find_switches, without
 from treeline.ablate_terms import Totals, counted_changes, timed_changes, totals
 from treeline.ablation_table import parse_table
 from treeline.causes import switch_causes
-from treeline.counted_rays import CountedRays, TypeRays
+from treeline.counted_rays import CountedRays, TypeRays, aligned, same_rays
 from treeline.scenes import load
 from treeline.verdict import verdict
 
@@ -153,6 +153,42 @@ def test_a_term_is_judged_over_rays_that_those_before_it_leave_alone() -> None:
     assert moved.changes == {}  # reflection rays are other ones, shadow rays tell
     behind = replace(frame_of(turned=0.5), depth=base.depth * 2)
     assert counted_changes(base, behind).unjudged == {"rays": "no ray is the same in both frames"}
+
+
+def test_slots_of_other_layouts_are_matched() -> None:
+    """Two bounces and two shadow rays a surface beside one of each."""
+    base = frame_of()
+    reflection, shadow = base.types["reflection"], base.types["shadow"]
+    one = shadow.by_pixel(shadow.sent)
+    twice = shot(
+        np.stack([one[:, 0], one[:, 0], one[:, 1], one[:, 1], one[:, 1], one[:, 1]], 1),
+        ("primary", "primary", *("reflection",) * 4),
+        *(
+            np.repeat(shadow.by_pixel(v)[:, [0, 1, 1]], 2, 1)
+            for v in (shadow.nodes, shadow.any_hits)
+        ),
+        np.repeat(shadow.floats.reshape(PIXELS, 2)[:, [0, 1, 1]], 2, 1) + [0, 9, 0, 9, 7, 9],
+    )
+    bounced = shot(
+        np.stack([reflection.sent, one[:, 1]], 1),
+        ("primary", "reflection"),
+        np.stack([reflection.nodes, reflection.nodes], 1),
+        np.stack([reflection.any_hits, reflection.any_hits], 1),
+        np.stack([reflection.floats[:, 0], reflection.floats[:, 0] + 3], 1),
+    )
+    more = replace(base, types={"reflection": bounced, "shadow": twice})
+    on, off = aligned(base, more)
+    assert on.types["shadow"].parents == off.types["shadow"].parents == twice.parents
+    assert totals(on).rays == totals(base).rays and totals(off).rays == totals(more).rays
+    assert same_rays(on.types["shadow"], off.types["shadow"]).sum() == one.sum()
+    # First hits that both reach: shadow rays go from 4500 to 9000, those of second hits follow.
+    found = counted_changes(base, more)
+    assert found.changes == {"rays": pytest.approx(1.0)} and not found.unjudged
+    back = counted_changes(more, base)
+    assert back.changes == {"rays": pytest.approx(-0.5)}
+    # A bounce alone: what its hits send follows from it.
+    alone = replace(more, types={**more.types, "shadow": shadow})
+    assert counted_changes(base, alone).changes == {"rays": pytest.approx(0.5)}
 
 
 def test_totals() -> None:
