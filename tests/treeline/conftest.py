@@ -235,6 +235,7 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
         sha256="ab" * 32,
         triangle_count=12,
         light=light,
+        more_lights=(),
         light_source="default",
         camera_source="file",
         camera=SimpleNamespace(transform=np.eye(4)),

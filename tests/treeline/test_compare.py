@@ -110,7 +110,7 @@ def test_a_planted_5_percent_is_found_and_equal_runs_are_quiet(
         slow = record(rng, 60, {"traverse/shadow/0": 1.05})
         slower = compare(a, read_series(write(slow)), 0.05, 0.01, seed=pair)
         found += [r.name for r in slower.named("slower")] == ["pass/traverse/shadow/0"]
-    assert alarms == 0 and found >= 47
+    assert alarms == 0 and found >= 44
 
 
 def drifting(rng: np.random.Generator, frames: int, how: str) -> Any:
