@@ -114,6 +114,16 @@ def test_budget_of_rays(draw: Any, court: Any, kit: Any) -> None:
     assert drawn.frame.run(0, inputs=dark).rays["shadow"].rays == 0
 
 
+def test_subgroups_push_the_same_rays(draw: Any, court: Any) -> None:
+    """Votes of one push are not taken for the next one's."""
+    settings: dict[str, Any] = dict(gbuffer="rays", shadow_rays=2)
+    one, other = (
+        draw(court, *SIZE, compaction=how, **settings).shadows for how in ("workgroup", "subgroup")
+    )
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_more_lights_or_rays_than_there_is_room_for(draw: Any, court: Any) -> None:
     light = court.scene.light
     most = replace(court.scene, more_lights=(light,) * (MOST_LIGHTS - 1))

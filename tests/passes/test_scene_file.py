@@ -79,6 +79,8 @@ def test_embedded_models_alone() -> None:
     folder = scenes.EMBEDDED.parent.parent / "benchmarks" / "scenes"
     scene = scenes.load(folder / "hall_frame.toml")
     assert scene.camera_source == "file" and scene.camera_path is not None
+    scene = scenes.load(folder / "hall_lights.toml")
+    assert scene.light_source == "file" and len(scene.lights) == 6
 
 
 ROOM = """
