@@ -8,6 +8,7 @@ from bvh.gpu.trace_rays import STACK_SIZES
 from bvh.rays import RayFlags
 from engine.gpu.errors import UserError
 from passes.ray_kernel import AS_FRAME, RayKernel
+from passes.sampler import SAMPLERS
 
 GBUFFERS = ("raster", "rays")
 HIT_TABLES = ("coarse", "fine")
@@ -103,6 +104,8 @@ class FrameOptions:
     MOST_SHADOW_RAYS. Where there are more lights than that each ray draws one, by "importance" or
     "uniform" among those that may reach the surface (`light_choice`); else they take turns.
 
+    `sampler` says what the random numbers are, one of SAMPLERS (passes/sampler.py).
+
     `update` is what happens to a BLAS whose vertices move, each frame: "refit", "rebuild" or what
     the "policy" decides (bvh.rebuild_policy). Refits are the default: then a frame depends on its
     time alone, not on the frames before it, and the trees of walking figures stay within a few
@@ -111,6 +114,7 @@ class FrameOptions:
     width: int
     height: int
     seed: int = 0
+    sampler: str = SAMPLERS[0]
     gbuffer: str = "raster"
     roughness_cutoff: float = 0.6
     exposure: float = 1.0
@@ -157,6 +161,7 @@ class FrameOptions:
             ("shadow map size", self.shadow_map_size, SHADOW_MAP_SIZES),
             ("probe size", self.probe_size, PROBE_SIZES),
             ("probe position", self.probe_position, PROBE_POSITIONS),
+            ("sampler", self.sampler, SAMPLERS),
             ("passes", self.passes, PASSES),
             ("compaction", self.compaction, COMPACTIONS),
             ("ray sort", self.ray_sort, RAY_SORTS),

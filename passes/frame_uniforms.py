@@ -15,6 +15,7 @@ from engine.scene.light import MOST_LIGHTS, Environment, RectLight
 from engine.scene.mesh import F64
 from passes.frame_options import FrameOptions
 from passes.prepare import PreparedScene
+from passes.sampler import SAMPLERS
 
 # Vectors of a light; of the normal w is the area.
 LIGHT_PARTS = ("center", "half_u", "half_v", "radiance", "normal")
@@ -53,9 +54,16 @@ FRAME_UNIFORMS = Struct(
     Field("occlusion_radius", "f32"),  # metres
     Field("view_near", "f32"),  # near plane of shadow maps and probes (passes/raster_views.py)
     Field("light_count", "u32"),
+    Field("sampler", "u32"),  # number in passes.sampler.SAMPLERS
+    Field("noise_base", "u32"),  # of `tables`, in vec4s
+    Field("pad_0", "u32"),
+    Field("pad_1", "u32"),
     Field("pad_2", "u32"),
     Field("more_lights", "vec4f", (MOST_LIGHTS - 1) * len(LIGHT_PARTS)),  # the others, part by part
 )
+
+# Where a scene's tables begin.
+BASES = ("material_base", "texture_base", "vertex_base", "noise_base")
 
 # Fields that are taken from the inputs as they are.
 PLAIN_INPUTS = (
@@ -93,6 +101,7 @@ class FrameInputs:
     roughness_cutoff: float = 0.6
     exposure: float = 1.0
     occlusion_radius: float = 0.0
+    sampler: str = SAMPLERS[0]
     time: float = 0.0
     clip: str | None = None
     loop: bool = True
@@ -125,6 +134,7 @@ def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
         bounds=prepared.bounds,
         probe=prepared.bounds.mean(axis=0) if options.probe_position == "scene" else None,
         more_lights=scene.more_lights,
+        sampler=options.sampler,
     )
 
 
@@ -142,9 +152,9 @@ def camera_axes(camera: Camera, aspect: float) -> dict[str, NDArray[np.float64]]
 
 
 def pack_uniforms(
-    inputs: FrameInputs, width: int, height: int, bases: tuple[int, int, int]
+    inputs: FrameInputs, width: int, height: int, bases: tuple[int, ...]
 ) -> NDArray[np.void]:
-    """One FRAME_UNIFORMS record. `bases` are material_base, texture_base and vertex_base."""
+    """One FRAME_UNIFORMS record. `bases` are BASES, as `passes.gpu_scene` has them."""
     return UniformRecord(width, height, bases).pack(inputs)
 
 
@@ -153,12 +163,12 @@ class UniformRecord:
     `pack_uniforms`. A camera, light or environment that is the object that it was the frame before
     (nobody changes one, they are frozen) is not packed again."""
 
-    def __init__(self, width: int, height: int, bases: tuple[int, int, int]) -> None:
+    def __init__(self, width: int, height: int, bases: tuple[int, ...]) -> None:
         self.record = np.zeros((), FRAME_UNIFORMS.dtype)
         self._aspect, self._height = width / height, height
         self._packed: FrameInputs | None = None
         self.record["width"], self.record["height"] = width, height
-        for name, base in zip(("material_base", "texture_base", "vertex_base"), bases, strict=True):
+        for name, base in zip(BASES, bases, strict=True):
             self.record[name] = base
 
     def pack(self, inputs: FrameInputs) -> NDArray[np.void]:
@@ -181,6 +191,7 @@ class UniformRecord:
         record["probe_origin"][:3] = inputs.probe_origin
         for name in PLAIN_INPUTS:
             record[name] = getattr(inputs, name)
+        record["sampler"] = SAMPLERS.index(inputs.sampler)
         self._packed = inputs
         return record
 

@@ -1,7 +1,8 @@
 """A prepared scene in storage buffers. Several frames may share one.
 
 * `bvh`: the scene's guest-layout bytes.
-* `tables`: objects, then materials, then textures, as vec4s (engine/scene/records.py).
+* `tables`: objects, then materials, then textures, then blue noise (passes/sampler.py), as vec4s
+  (engine/scene/records.py).
 * `geometry`: all indices, then all vertices, as words.
 * `texels`: every texture and mip. `alpha`: what alpha tests need (passes/alpha.py).
 
@@ -26,25 +27,27 @@ from passes.hidden import hidden_objects, hide, mask_words, root_words
 from passes.moving import MovingScene
 from passes.prepare import PreparedScene
 from passes.rebuilding import Place, room_bytes
+from passes.sampler import blue_noise_rows
 
 MATERIAL_LIMIT = 1 << 16  # a pixel's material has 16 bits, see passes/shaders/gbuffer.wgsl
 
 
 def _table_rows(prepared: PreparedScene) -> list[Any]:
-    """Objects, materials and textures as `[n, 4]` words."""
+    """Objects, materials, textures and blue noise as `[n, 4]` words."""
     pack = prepared.pack
     tables = (pack.objects, pack.materials, pack.texture_table)
-    return [np.ascontiguousarray(table).view(np.uint32).reshape(-1, 4) for table in tables]
+    rows = [np.ascontiguousarray(table).view(np.uint32).reshape(-1, 4) for table in tables]
+    return [*rows, blue_noise_rows()]
 
 
 def pack_tables(prepared: PreparedScene) -> Any:
-    """[n, 4] words: all objects, then all materials, then all textures."""
+    """[n, 4] words: all objects, then all materials, all textures and the blue noise."""
     return np.concatenate(_table_rows(prepared))
 
 
-def scene_arrays(prepared: PreparedScene) -> tuple[dict[str, Any], tuple[int, int, int]]:
-    """What the buffers hold, and where each table begins: material_base, texture_base (vec4s) and
-    vertex_base (words)."""
+def scene_arrays(prepared: PreparedScene) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """What the buffers hold, and where each table begins: `frame_uniforms.BASES`, in vec4s, of
+    vertices in words."""
     pack = prepared.pack
     rows = _table_rows(prepared)
     arrays = {
@@ -56,7 +59,8 @@ def scene_arrays(prepared: PreparedScene) -> tuple[dict[str, Any], tuple[int, in
         "texels": pack.texels,
         "alpha": pack_alpha(prepared.scene, pack),
     }
-    return arrays, (len(rows[0]), len(rows[0]) + len(rows[1]), len(pack.indices))
+    materials, textures, noise = np.cumsum([len(table) for table in rows[:3]]).tolist()
+    return arrays, (materials, textures, len(pack.indices), noise)
 
 
 class GpuScene:

@@ -50,6 +50,7 @@ from passes.option import (
 )
 from passes.ray_kernel import LOOPS, SORTS, STACKS
 from passes.rays import RAY_TYPES
+from passes.sampler import SAMPLERS
 
 __all__ = [
     "COST_TERMS",
@@ -542,6 +543,16 @@ OPTIONS: tuple[Option, ...] = (
         high=999,
         step=1,
         help="Of every random number in the frame.",
+    ),
+    of_frame(
+        "sampler",
+        "sampler",
+        "choice",
+        "view",
+        "none",
+        choices=SAMPLERS,
+        help="Random numbers: each by itself, blue noise between pixels, or a Sobol sequence a "
+        "pixel.",
     ),
 )
 

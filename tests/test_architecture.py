@@ -119,7 +119,7 @@ def test_no_folder_of_this_machine_in_tracked_files() -> None:
     found = []
     for name in filter(None, listing.stdout.split("\0")):
         path = ROOT / name
-        if path.suffix in {".glb", ".npz", ".png", ".jpg"} or not path.is_file():
+        if path.suffix in {".glb", ".npy", ".npz", ".png", ".jpg"} or not path.is_file():
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if machine_path.search(line):

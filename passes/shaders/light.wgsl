@@ -1,7 +1,8 @@
-// Direct light from the rectangular area lights: sampled points, not yet tested for shadow.
+// Direct light from the rectangular area lights: what a point of one may bring, not yet tested
+// for shadow.
 // Needs `frame`. The twin is passes/twins/light.py.
 #import "passes/shaders/brdf.wgsl"
-#import "passes/shaders/choose_light.wgsl"
+#import "passes/shaders/rect_light.wgsl"
 
 // Shadow rays end this part of the way short of the light, so that a lamp's frame behind the
 // sampled point does not count.
@@ -13,14 +14,8 @@ struct LightSample {
     light_uv: u32, // the sampled point, as a shadow ray carries it
 }
 
-// A random point of a light, which is what a shadow ray carries: two 16-bit unorms; of several
-// lights two of 14 bits, and above them which light.
-fn sample_light(pixel: u32, dimension: u32, light: u32) -> u32 {
-    let uv = vec2f(random(pixel, frame.frame_index, frame.seed, dimension),
-                   random(pixel, frame.frame_index, frame.seed, dimension + 1u));
-    return pack_light(uv, light);
-}
-
+// A point of a light, which is what a shadow ray carries: two 16-bit unorms; of several lights two of
+// 14 bits, and above them which light.
 fn pack_light(uv: vec2f, light: u32) -> u32 {
     if (frame.light_count <= 1u) { return pack2x16unorm(uv); }
     let code = vec2u(round(16383.0 * uv));
@@ -55,23 +50,6 @@ fn light_from(
     if (cosine_light <= 0.0 || dot(geometric_normal, direction) <= 0.0 || distance2 == 0.0) { return result; }
     let reflected = evaluate_brdf(base_color, metalness, roughness, normal, view, direction);
     result.radiance = reflected * light.radiance * (cosine_light * light.area / distance2);
-    return result;
-}
-
-// What the `number`th shadow ray of a pixel's surface of that kind may bring (kind and number as in
-// shadow_slot.wgsl); the sum over its rays estimates what all lights bring.
-fn light_sample(
-    pixel: u32, kind: u32, number: u32, position: vec3f, geometric_normal: vec3f, normal: vec3f, view: vec3f,
-    base_color: vec3f, metalness: f32, roughness: f32,
-) -> LightSample {
-    var r = 0.0;
-    if (frame.light_count > SHADOW_RAYS) {
-        r = random(pixel, frame.frame_index, frame.seed, light_choice_dimension(kind, number));
-    }
-    let choice = choose_light(number, r, position, geometric_normal, normal);
-    let light_uv = sample_light(pixel, light_dimension(kind, number), choice.light);
-    var result = light_from(light_uv, position, geometric_normal, normal, view, base_color, metalness, roughness);
-    result.radiance *= choice.weight;
     return result;
 }
 

@@ -4,7 +4,7 @@
 #import passes.frame_uniforms
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/sampling.wgsl"
+#import "passes/shaders/sample_number.wgsl"
 #import $push
 #import passes.rays.occlusion
 
@@ -32,8 +32,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let s = unpack_surface(textureLoad(surface, pixel, 0));
             let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
             let local = sample_cosine(
-                random(index, frame.frame_index, frame.seed, OCCLUSION_DIMENSION),
-                random(index, frame.frame_index, frame.seed, OCCLUSION_DIMENSION + 1u));
+                sample_number(index, OCCLUSION_DIMENSION),
+                sample_number(index, OCCLUSION_DIMENSION + 1u));
             let b = basis(s.shading_normal);
             var direction = local.x * b.tangent + local.y * b.bitangent + local.z * s.shading_normal;
             let height = dot(direction, s.geometric_normal);

@@ -7,7 +7,8 @@
 #import passes.frame_uniforms
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/light.wgsl"
+#import "passes/shaders/brdf.wgsl"
+#import "passes/shaders/sample_number.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 #import "passes/shaders/tone_map.wgsl"
@@ -46,8 +47,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
                 let b = basis(s.shading_normal);
                 let local = vec3f(dot(view, b.tangent), dot(view, b.bitangent), dot(view, s.shading_normal));
                 let h = sample_visible_normal(local, s.roughness * s.roughness,
-                    random(index, frame.frame_index, frame.seed, REFLECTION_DIMENSION),
-                    random(index, frame.frame_index, frame.seed, REFLECTION_DIMENSION + 1u));
+                    sample_number(index, REFLECTION_DIMENSION),
+                    sample_number(index, REFLECTION_DIMENSION + 1u));
                 half_vector = h.x * b.tangent + h.y * b.bitangent + h.z * s.shading_normal;
             }
             var direction = normalize(2.0 * dot(view, half_vector) * half_vector - view);

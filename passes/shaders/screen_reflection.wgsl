@@ -5,6 +5,7 @@
 #import passes.screen_counts
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/light.wgsl"
+#import "passes/shaders/sample_number.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/reflect_ray.wgsl"
 #import "passes/shaders/screen_march.wgsl"
@@ -65,8 +66,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let view = normalize(-camera_direction(pixel));
     let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
     let ray = reflect_ray(view, s.shading_normal, s.geometric_normal, s.roughness,
-        random(index, frame.frame_index, frame.seed, REFLECTION_DIMENSION),
-        random(index, frame.frame_index, frame.seed, REFLECTION_DIMENSION + 1u));
+        sample_number(index, REFLECTION_DIMENSION),
+        sample_number(index, REFLECTION_DIMENSION + 1u));
     let place = reflected_place(index);
     // No light of hits waits for its shadow.
     for (var i = 1u; i <= REFLECTION_BOUNCES * SHADOW_RAYS; i += 1u) { reflected[place + i] = vec2u(0u); }

@@ -7,6 +7,7 @@
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/light_seen.wgsl"
+#import "passes/shaders/sample_light.wgsl"
 #import "passes/shaders/environment.wgsl"
 #import "passes/shaders/sent_weight.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"

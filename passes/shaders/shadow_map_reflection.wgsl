@@ -4,6 +4,7 @@
 #import "bvh/shaders/ray.wgsl"
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/light.wgsl"
+#import "passes/shaders/sample_light.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 #import "passes/shaders/shadow_map.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"

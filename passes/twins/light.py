@@ -1,15 +1,12 @@
-"""Twin of light.wgsl: sampled points of the area lights."""
+"""Twin of light.wgsl: what points of the area lights may bring."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from passes.shadow_slots import ShadowSlots
 from passes.twins.brdf import evaluate_brdf
-from passes.twins.choose_light import choose_light
 from passes.twins.rect_light import light_count, lights_at
-from passes.twins.sampling import light_choice_dimension, light_dimension, random
 from passes.twins.wgsl_functions import (
     F32,
     U32,
@@ -34,14 +31,8 @@ class LightSample:
     light_uv: U32
 
 
-def sample_light(frame: Any, pixel: U32, dimension: int, light: U32) -> U32:
-    """[n] points of the lights: two 16-bit unorms, of several lights two of 14 and the number."""
-    u, v = (random(pixel, frame["frame_index"], frame["seed"], dimension + i) for i in range(2))
-    return pack_light(frame, vector(u, v), light)
-
-
 def pack_light(frame: Any, uv: F32, light: U32) -> U32:
-    """[n] from [n, 2] and [n]."""
+    """[n] from [n, 2] and [n]: two 16-bit unorms, of several lights two of 14 and the number."""
     if light_count(frame) <= 1:
         return pack_2x16_unorm(uv)
     u, v = np.rint(np.float32(16383.0) * uv).astype(np.uint32).T
@@ -85,36 +76,6 @@ def light_from(
     arriving = cosine_light * light.area / distance2
     radiance = reflected * light.radiance * arriving[..., None]
     return LightSample(np.where(dark[..., None], np.float32(0.0), radiance), to_light, light_uv)
-
-
-def light_sample(
-    frame: Any,
-    slots: ShadowSlots,
-    pixel: U32,
-    kind: int,
-    number: int,
-    position: F32,
-    geometric_normal: F32,
-    normal: F32,
-    view: F32,
-    base_color: F32,
-    metalness: F32,
-    roughness: F32,
-    *,
-    uniform: bool = False,
-) -> LightSample:
-    """What the pixels' `number`th shadow rays from surfaces of that kind may bring."""
-    r = np.zeros(len(pixel), np.float32)
-    if light_count(frame) > slots.rays:
-        dimension = light_choice_dimension(kind, number)
-        r = random(pixel, frame["frame_index"], frame["seed"], dimension)
-    choice = choose_light(
-        frame, slots, number, r, position, geometric_normal, normal, uniform=uniform
-    )
-    light_uv = sample_light(frame, pixel, light_dimension(kind, number), choice.light)
-    surface = (position, geometric_normal, normal, view, base_color, metalness, roughness)
-    found = light_from(frame, light_uv, *surface)
-    return replace(found, radiance=found.radiance * choice.weight[:, None])
 
 
 def is_black(c: F32) -> Flags:

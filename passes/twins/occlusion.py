@@ -8,11 +8,11 @@ from passes.rays.occlusion import OCCLUSION_RECORD
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.octahedral import encode_normal
 from passes.twins.queue_push import RayQueue
+from passes.twins.sample_number import sample_number
 from passes.twins.sampling import (
     LEAST_HEIGHT,
     OCCLUSION_DIMENSION,
     basis,
-    random,
     sample_cosine,
 )
 from passes.twins.surface import ray_origin, surface_point
@@ -36,10 +36,7 @@ def occlusion(
     u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
     point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
     local = sample_cosine(
-        *(
-            random(pixels.index, frame["frame_index"], frame["seed"], OCCLUSION_DIMENSION + i)
-            for i in range(2)
-        )
+        *(sample_number(frame, tables, pixels.index, OCCLUSION_DIMENSION + i) for i in range(2))
     )
     normal, geometric = s.shading_normal, s.geometric_normal
     b = basis(normal)

@@ -11,7 +11,8 @@ from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import unpack_surface
 from passes.twins.queue_push import RayQueue
 from passes.twins.reflection_block import reflection_senders, sending_pixels
-from passes.twins.sampling import REFLECTION_DIMENSION, basis, random, sample_visible_normal
+from passes.twins.sample_number import sample_number
+from passes.twins.sampling import REFLECTION_DIMENSION, basis, sample_visible_normal
 from passes.twins.shadow_slot import reflected_place
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
@@ -52,8 +53,7 @@ def reflection(
     b = basis(normal)
     local = vector(dot(view, b.tangent), dot(view, b.bitangent), dot(view, normal))
     r1, r2 = (
-        random(pixels.index, frame["frame_index"], frame["seed"], REFLECTION_DIMENSION + i)
-        for i in range(2)
+        sample_number(frame, tables, pixels.index, REFLECTION_DIMENSION + i) for i in range(2)
     )
     h = sample_visible_normal(local, s.roughness * s.roughness, r1, r2)
     sampled = h[:, :1] * b.tangent + h[:, 1:2] * b.bitangent + h[:, 2:] * normal

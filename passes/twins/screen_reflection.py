@@ -20,7 +20,8 @@ from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.probe import probe_cone
 from passes.twins.reflect_ray import reflect_ray
 from passes.twins.reflection_block import reflection_senders, sending_pixels
-from passes.twins.sampling import REFLECTION_DIMENSION, random
+from passes.twins.sample_number import sample_number
+from passes.twins.sampling import REFLECTION_DIMENSION
 from passes.twins.screen_march import march_screen
 from passes.twins.sent_weight import sent_weight
 from passes.twins.shadow_slot import reflected_place
@@ -67,8 +68,7 @@ def screen_reflection(
     u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
     point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
     r1, r2 = (
-        random(pixels.index, frame["frame_index"], frame["seed"], REFLECTION_DIMENSION + i)
-        for i in range(2)
+        sample_number(frame, tables, pixels.index, REFLECTION_DIMENSION + i) for i in range(2)
     )
     normal = s.shading_normal
     direction, raised, lost = reflect_ray(view, normal, s.geometric_normal, s.roughness, r1, r2)

@@ -17,10 +17,11 @@ from passes.twins.brdf import (
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
-from passes.twins.light import is_black, light_sample
+from passes.twins.light import is_black
 from passes.twins.light_seen import light_seen
 from passes.twins.material import material_at, material_of
 from passes.twins.queue_push import RayQueue
+from passes.twins.sample_light import light_sample
 from passes.twins.sent_weight import sent_weight
 from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
 from passes.twins.surface import face_viewer, ray_origin, surface_point
@@ -108,7 +109,9 @@ def shade(
     )
     words = reflected.reshape(-1, 2)
     for number in range(slots.rays):
-        light = light_sample(frame, slots, record["pixel"], 1, number, *surfaces, uniform=uniform)
+        light = light_sample(
+            frame, tables, slots, record["pixel"], 1, number, *surfaces, uniform=uniform
+        )
         arriving = np.zeros_like(radiance)
         arriving[lanes] = light.radiance * weight[lanes]
         words[reflected_light_place(slots, pixel, 1, number)] = pack_radiance(arriving, 0.0)

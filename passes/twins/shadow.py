@@ -8,8 +8,9 @@ from passes.rays.shadow import SHADOW_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
-from passes.twins.light import is_black, light_sample
+from passes.twins.light import is_black
 from passes.twins.queue_push import RayQueue
+from passes.twins.sample_light import light_sample
 from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.tone_map import pack_radiance
@@ -48,7 +49,9 @@ def shadow(
         s.roughness,
     )
     for number in range(slots.rays):
-        light = light_sample(frame, slots, pixels.index, 0, number, *surfaces, uniform=uniform)
+        light = light_sample(
+            frame, tables, slots, pixels.index, 0, number, *surfaces, uniform=uniform
+        )
         place = direct_place(slots, pixels.index, number)
         direct.reshape(-1, 2)[place] = pack_radiance(light.radiance, 0.0)
         wanted = ~is_black(light.radiance)

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.light import is_black, sample_light
+from passes.twins.light import is_black
 from passes.twins.queue_push import RayQueue
+from passes.twins.sample_light import sample_light
 from passes.twins.sampling import light_dimension
 from passes.twins.shadow_map import map_visibility, pack_visibility
 from passes.twins.shadow_slot import reflected_light_place, shadow_slot
@@ -39,6 +40,8 @@ def shadow_map_reflection(
             frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]
         )
         first = np.zeros(len(lit), np.uint32)
-        jitter = unpack_2x16_unorm(sample_light(frame, pixel, light_dimension(1, number), first))
+        jitter = unpack_2x16_unorm(
+            sample_light(frame, tables, pixel, light_dimension(1, number), first)
+        )
         seen = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
         shadow_results[shadow_slot(slots, pixel, 1, number)] = pack_visibility(seen)

@@ -6,7 +6,8 @@ import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.gbuffer import tile_pixels
-from passes.twins.light import is_black, sample_light
+from passes.twins.light import is_black
+from passes.twins.sample_light import sample_light
 from passes.twins.sampling import light_dimension
 from passes.twins.shadow_map import map_visibility, pack_visibility
 from passes.twins.shadow_slot import direct_place, shadow_slot
@@ -39,7 +40,9 @@ def shadow_map_visible(
         u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
         point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
         first = np.zeros(len(seen), np.uint32)
-        point_on_light = sample_light(frame, pixels.index, light_dimension(0, number), first)
+        point_on_light = sample_light(
+            frame, tables, pixels.index, light_dimension(0, number), first
+        )
         jitter = unpack_2x16_unorm(point_on_light)
         lit = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
         shadow_results[shadow_slot(slots, pixels.index, 0, number)] = pack_visibility(lit)

@@ -31,6 +31,8 @@ CASES = {
     "second sample": dict(
         width=21, height=35, seed=0xFFFFFFF0, frame_index=3, exposure=1.7, sample_count=2
     ),
+    "blue noise": dict(width=61, height=43, seed=0xFFFFFFF0, frame_index=7, sampler="blue"),
+    "sobol": dict(width=61, height=43, seed=0xFFFFFFF0, frame_index=7, sampler="sobol"),
     "one pixel": dict(width=1, height=1),
 }
 
