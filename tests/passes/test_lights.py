@@ -58,9 +58,9 @@ def tiles(pictures: Any) -> Any:
 def test_one_ray_of_three_lights_converges_to_all_three(draw: Any, court: Any) -> None:
     """With shadows and reflections, by tile and as a whole; uniform choice is noisier."""
     ray: dict[str, Any] = dict(gbuffer="rays")
-    every = samples(draw(court, *SIZE, shadow_rays=3, **ray), 60)
-    one = samples(draw(court, *SIZE, **ray), 100)
-    alike = samples(draw(court, *SIZE, light_choice="uniform", **ray), 60)
+    every = samples(draw(court, *SIZE, shadow_rays=3, **ray), 30)
+    one = samples(draw(court, *SIZE, **ray), 50)
+    alike = samples(draw(court, *SIZE, light_choice="uniform", **ray), 50)
     for found in (one, alike):
         for a, b in ((tiles(found), tiles(every)), (found.mean((1, 2)), every.mean((1, 2)))):
             error = np.hypot(*(v.std(0) / np.sqrt(len(v)) for v in (a, b)))

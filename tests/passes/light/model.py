@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.scene.light import RectLight
 from engine.scene.scene import Scene
 from tests.passes.light.brute_force import OFFSET, Caster, gather
 
@@ -170,8 +171,11 @@ class Reference:
         return total + np.where(rough[:, None], albedo * environment(self.scene, mirrored), 0)
 
     def _direct(self, points: Points, rng: np.random.Generator) -> Any:
+        """From every light."""
+        return sum(self._from_light(light, points, rng) for light in self.scene.lights)
+
+    def _from_light(self, light: RectLight, points: Points, rng: np.random.Generator) -> Any:
         """From one evenly chosen point of the rectangle, with its shadow."""
-        light = self.scene.light
         s, t = 2 * rng.random((2, len(points.position), 1)) - 1
         to_light = light.center + s * light.half_u + t * light.half_v - points.position
         distance = np.linalg.norm(to_light, axis=1)
@@ -226,8 +230,11 @@ class Reference:
         return np.where(keeps[:, None], weight, 0) * arriving
 
     def _light_seen(self, origins: Any, directions: Any, reach: Any) -> Any:
-        """What a ray that ends at `reach` sees of the rectangle's front."""
-        light = self.scene.light
+        """What a ray that ends at `reach` sees of the rectangles' fronts."""
+        seen = (self._front(light, origins, directions, reach) for light in self.scene.lights)
+        return sum(seen)
+
+    def _front(self, light: RectLight, origins: Any, directions: Any, reach: Any) -> Any:
         facing = -(directions @ light.normal)
         t = -((light.center - origins) @ light.normal) / np.where(facing > 0, facing, np.inf)
         at = origins + t[:, None] * directions - light.center

@@ -75,6 +75,15 @@ def box_room(kit: Any) -> Scene:
     return replace(scene, environment=sky)
 
 
+def three_lamps(kit: Any) -> Scene:
+    """The same with two lamps more: one behind the mirror's edge, one small and far."""
+    more = (
+        kit.lamp((-2.7, 1.6, 1.5), 0.3, (1.0, -0.4, -0.6), (6, 9, 14)),
+        kit.lamp((5.0, 4.0, 3.0), 0.25, (-1.0, -0.6, -0.8), (90, 60, 30)),
+    )
+    return replace(box_room(kit), more_lights=more)
+
+
 def tile_means(picture: Any) -> Any:
     """[tiles, 3] of [height, width, 3]."""
     height, width = picture.shape[:2]
@@ -115,3 +124,11 @@ def check(found: Any, expected: Any) -> None:
 
 def test_tiles_are_those_of_an_independent_reference(kit: Any, device: Any, expected: Any) -> None:
     check(draw_tiles(device, box_room(kit), SAMPLES), expected)
+
+
+def test_tiles_of_several_lights(kit: Any, device: Any) -> None:
+    """Fewer rays than lights: each draws one."""
+    rng = np.random.default_rng(20261201)
+    reference = Reference(three_lamps(kit), *SIZE, CUTOFF)
+    expected = np.stack([tile_means(reference.sample(rng)) for _ in range(SAMPLES // 2)])
+    check(draw_tiles(device, three_lamps(kit), SAMPLES), expected)

@@ -32,8 +32,7 @@ def lit_scene(rich_scene: Any, kit: Any) -> Any:
 
 
 CASES = {
-    "one of four": dict(shadow_rays=1, count=True),
-    "three of four, alike": dict(shadow_rays=3, light_choice="uniform"),
+    "two of four": dict(shadow_rays=2, count=True),
     "all in turn": dict(shadow_rays=4, reflection_scale="half", frame_index=3),
 }
 

@@ -18,7 +18,6 @@ from passes.twins.wgsl_functions import reflect
 SMALL: dict[str, Any] = dict(shadow_map_size=128, probe_size=32, roughness_cutoff=0.25)
 CASES: dict[str, dict[str, Any]] = {
     "lobe": dict(rough_fallback="lobe"),
-    "probe": dict(rough_fallback="probe"),
     "probe, half of the reflections": dict(
         rough_fallback="probe", reflection_scale="half", probe_position="scene"
     ),
