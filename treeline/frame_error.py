@@ -1,17 +1,22 @@
 """How far one frame is from a reference: the mean over several, each of other random numbers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.gpu.errors import CheckFailed
+from passes.frame_uniforms import FrameInputs
 from passes.hybrid import HybridFrame
 from treeline.image_error import F32, ImageError, image_error
 
 ERROR_FRAMES = 4  # whose errors are averaged
+HISTORY_FRAMES = 16  # that a frame with memory draws before it is looked at, that one included
+SEED_STEP = 101  # between the seeds of one picture and the next
+DRAWS = 4  # until a frame's queues and stacks have the room that it needs
+PERCEPTUAL = ("ssim", "flip")  # measured of the first picture
 MEASURES = ("relative_mse", "mean_relative", "bias", "ssim", "flip")
 
 
@@ -35,7 +40,8 @@ class FrameError:
         return float(values.std(ddof=1) / np.sqrt(len(values)))
 
     def _values(self, measure: str) -> NDArray[np.float64] | None:
-        values = [getattr(error, measure) for error in self.errors]
+        told = self.errors[:1] if measure in PERCEPTUAL else self.errors
+        values = [getattr(error, measure) for error in told]
         return None if None in values else np.array(values, np.float64)
 
     @property
@@ -45,23 +51,45 @@ class FrameError:
 
 
 def frame_error(
-    frame: HybridFrame, reference: F32, frames: int = ERROR_FRAMES, first_index: int = 0
+    make_frame: Callable[[], HybridFrame],
+    reference: F32,
+    frames: int = ERROR_FRAMES,
+    *,
+    samples: int = 1,
+    inputs: Sequence[FrameInputs] = (),
 ) -> FrameError:
-    """Draws so many frames, one sample each, and compares each. CheckFailed where one was not
-    whole."""
-    pictures, errors = [], []
-    for index in range(first_index, first_index + frames):
-        pictures.append(draw_sample(frame, index))
-        errors.append(image_error(pictures[-1], reference, frame.inputs.exposure))
+    """Draws so many pictures of `samples` frames each, with a seed of its own, and compares each. A
+    frame that remembers light draws HISTORY_FRAMES (or one for each of `inputs`), and the last one
+    counts. CheckFailed where one was not whole. SSIM and FLIP are the first picture's alone."""
+    frame, pictures, errors = make_frame(), [], []
+    for number in range(frames):
+        if number and frame.options.history:
+            frame = make_frame()  # which remembers nothing
+        frame.inputs = replace(frame.inputs, seed=frame.inputs.seed + SEED_STEP * (number > 0))
+        pictures.append(draw_picture(frame, samples, inputs))
+        exposure = frame.inputs.exposure
+        errors.append(image_error(pictures[-1], reference, exposure, perceptual=number == 0))
     return FrameError(tuple(pictures), tuple(errors))
 
 
-def draw_sample(frame: HybridFrame, index: int) -> F32:
-    """The linear picture of one frame; one whose queues were too small is drawn again."""
-    for _ in range(3):
-        stats = frame.run(index)
+def draw_picture(frame: HybridFrame, samples: int, inputs: Sequence[FrameInputs] = ()) -> F32:
+    """The linear mean of `samples` frames; of a frame that remembers, the last of those that lead
+    up to it."""
+    if frame.options.history:
+        for index, given in enumerate(inputs or [frame.inputs] * HISTORY_FRAMES):
+            _run(frame, index, 1, replace(given, seed=frame.inputs.seed))
+        return frame.radiance()
+    for sample in range(samples):
+        _run(frame, sample, sample + 1, frame.inputs)
+    return frame.radiance()
+
+
+def _run(frame: HybridFrame, index: int, sample: int, inputs: FrameInputs) -> None:
+    """A frame whose queues were too small is drawn again."""
+    for _ in range(DRAWS):
+        stats = frame.run(index, sample, inputs)
         if stats.valid:
-            return frame.radiance()
+            return
     raise CheckFailed(f"a frame misses rays: {'; '.join(stats.failures) or 'no room'}")
 
 

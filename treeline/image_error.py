@@ -34,8 +34,8 @@ FORMULAS = (
 @dataclass(frozen=True, slots=True)
 class ImageError:
     """`bias` is None where the reference is black, `ssim` where the picture is smaller than its
-    window; it and `flip` where their library is not installed. `bad_pixels` are (x, y) of those
-    that are not finite, in either picture."""
+    window; it and `flip` where nobody asked or their library is not installed. `bad_pixels` are
+    (x, y) of those that are not finite, in either picture."""
 
     relative_mse: float
     mean_relative: float
@@ -45,8 +45,11 @@ class ImageError:
     bad_pixels: tuple[tuple[int, int], ...]
 
 
-def image_error(picture: F32, reference: F32, exposure: float = 1.0) -> ImageError:
-    """ValueError where the sizes differ."""
+def image_error(
+    picture: F32, reference: F32, exposure: float = 1.0, *, perceptual: bool = True
+) -> ImageError:
+    """`perceptual`: SSIM and FLIP, too, which take a second a megapixel. ValueError where the sizes
+    differ."""
     x, r, good = _finite(picture, reference)
     bad = tuple((int(column), int(row)) for row, column in np.argwhere(~good))
     kept = int(good.sum())
@@ -57,8 +60,8 @@ def image_error(picture: F32, reference: F32, exposure: float = 1.0) -> ImageErr
         relative_mse=float(squares.sum()) / (3 * kept) if kept else 0.0,
         mean_relative=float(differences.sum()) / (3 * kept) if kept else 0.0,
         bias=float(x.sum()) / total - 1.0 if total > 0 else None,
-        ssim=_ssim(x, r, exposure),
-        flip=_flip_mean(x, r, good, exposure),
+        ssim=_ssim(x, r, exposure) if perceptual else None,
+        flip=_flip_mean(x, r, good, exposure) if perceptual else None,
         bad_pixels=bad,
     )
 

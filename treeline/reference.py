@@ -5,7 +5,7 @@ everything full and other random numbers, so that its noise is not the frame's o
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,10 @@ FULL: dict[str, Any] = {
     "roughness_cutoff": 1.0,
     "reflection_scale": "full",
     "any_hit": "test",
+    "history": 0,
+    "denoiser": 0,
+    "reflections": "rays",
+    "shadows": "rays",
 }
 OTHER_SEED = 0x5EED  # added to the frame's
 MOST_SAMPLES = 1 << 20
@@ -32,9 +36,8 @@ MakeFrame = Callable[[FrameOptions], HybridFrame]
 
 def full_options(options: FrameOptions) -> FrameOptions:
     """Those of a reference for a frame with these."""
-    known = {field.name for field in fields(FrameOptions)}
-    full = {name: value for name, value in FULL.items() if name in known}
-    return replace(options, **full, seed=options.seed + OTHER_SEED, count=False, count_lanes=False)
+    seed = options.seed + OTHER_SEED
+    return replace(options, **FULL, seed=seed, count=False, count_lanes=False)
 
 
 def parse_reference(text: str) -> Path | int:

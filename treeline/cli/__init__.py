@@ -16,6 +16,7 @@ from treeline.cli.build import build
 from treeline.cli.capture import capture
 from treeline.cli.compare import compare
 from treeline.cli.contract import contract
+from treeline.cli.curve import curve
 from treeline.cli.doctor import doctor
 from treeline.cli.example import triangle
 from treeline.cli.fit import fit
@@ -49,6 +50,7 @@ for name, function in {
     "compare": compare,
     "fit": fit,
     "ablate": ablate,
+    "curve": curve,
     "tune": tune,
     "sweep": sweep,
     "build": build,

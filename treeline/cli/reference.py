@@ -81,7 +81,7 @@ def compare_frame(
     else:
         source = wanted.name
     progress.begin("comparing with the reference")
-    found = frame_error(make_frame(options), picture.pixels)
+    found = frame_error(lambda: make_frame(options), picture.pixels)
     said = bad_pixels_sentence(found.bad_pixels)
     if said:
         note(f"warning: {said}")

@@ -1,0 +1,166 @@
+"""What a millisecond buys: variants of one frame (treeline/quality_variants.py), each with its
+time, its rays and its error against one reference.
+
+Variants take turns while they are timed, so that what the machine does meanwhile meets all of them;
+a time is the median of a frame's, and of a picture of n samples n times that. Rays and nodes are
+counted in frames of their own. Errors are means over pictures with different seeds
+(treeline/frame_error.py). A moving camera ends where the still one stands, so that one reference,
+made at that camera and that moment, holds for all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.gpu.errors import CheckFailed
+from engine.scene.camera import Camera
+from passes.frame_options import FrameOptions
+from passes.frame_uniforms import FrameInputs
+from passes.hybrid import HybridFrame
+from treeline.frame_error import DRAWS, HISTORY_FRAMES, FrameError, error_fields, frame_error
+from treeline.image_error import F32
+from treeline.measure import Progress
+from treeline.quality_variants import Variant
+
+FRAME_SECONDS = 1 / 30  # between frames of a moving camera
+STEP = 0.04  # metres that it walks in one, and what it turns:
+TURN = np.radians(0.5)
+
+MakeFrame = Callable[[FrameOptions], HybridFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """One variant: ms of a picture in each turn, counted rays and nodes by ray type, its error."""
+
+    variant: Variant
+    ms: NDArray[np.float64]
+    rays: dict[str, int]
+    nodes: dict[str, int]
+    error: FrameError
+
+    @property
+    def median_ms(self) -> float:
+        return float(np.median(self.ms))
+
+    def row(self) -> dict[str, Any]:
+        """Of a record, JSON types."""
+        low, high = np.percentile(self.ms, (5, 95))
+        return {
+            "curve": self.variant.curve,
+            "name": self.variant.name,
+            "changes": dict(self.variant.changes),
+            "samples": self.variant.samples,
+            "moving": self.variant.moving,
+            "ms": {"median": self.median_ms, "p5": float(low), "p95": float(high)},
+            "rays": self.rays,
+            "nodes": self.nodes,
+            "pictures": len(self.error.errors),
+            **error_fields(self.error),
+        }
+
+
+def measure_quality(
+    make_frame: MakeFrame,
+    base: FrameOptions,
+    reference: F32,
+    variants: Sequence[Variant],
+    progress: Progress,
+    *,
+    pictures: int,
+    turns: int,
+) -> list[Quality]:
+    """Each of `variants` of `base`, in order. `make_frame` gives frames their view and pose.
+    CheckFailed where a frame was not whole."""
+    by_options: dict[FrameOptions, list[Variant]] = {}
+    for variant in variants:
+        by_options.setdefault(variant.options(base), []).append(variant)
+
+    counts, errors = {}, {}
+    progress.begin("counting and comparing", len(variants))
+    for options, sharing in by_options.items():
+        counts[options] = _count(make_frame(replace(options, count=True)))
+        for variant in sharing:
+            errors[variant] = _error(make_frame, options, variant, reference, pictures)
+            progress.advance(variant.name)
+    times = _take_turns(make_frame, tuple(by_options), turns, progress)
+    found = []
+    for variant in variants:
+        options = variant.options(base)
+        rays, nodes = ({k: variant.samples * n for k, n in c.items()} for c in counts[options])
+        ms = variant.samples * np.array(times[options])
+        found.append(Quality(variant, ms, rays, nodes, errors[variant]))
+    return found
+
+
+def _count(frame: HybridFrame) -> tuple[dict[str, int], dict[str, int]]:
+    """Rays and nodes of one frame, by ray type."""
+    for _ in range(DRAWS):
+        stats = frame.run(0)
+        if stats.valid:
+            break
+    else:
+        raise CheckFailed(f"a counted frame failed: {'; '.join(stats.failures) or 'no room'}")
+    rays = {name: counted.rays for name, counted in stats.rays.items()}
+    return rays, {name: counted.nodes or 0 for name, counted in stats.rays.items()}
+
+
+def _error(
+    make_frame: MakeFrame, options: FrameOptions, variant: Variant, reference: F32, pictures: int
+) -> FrameError:
+    def made() -> HybridFrame:
+        return make_frame(options)
+
+    inputs = approach(made().inputs) if variant.moving else ()
+    return frame_error(made, reference, pictures, samples=variant.samples, inputs=inputs)
+
+
+def approach(last: FrameInputs, frames: int = HISTORY_FRAMES) -> list[FrameInputs]:
+    """So many frames of a camera that walks forward and turns until it is that of `last`, while the
+    scene's clip runs until its time."""
+    found = []
+    for back in reversed(range(frames)):
+        time = max(0.0, last.time - back * FRAME_SECONDS) if last.clip is not None else last.time
+        found.append(replace(last, camera=_camera_before(last.camera, back), time=time))
+    return found
+
+
+def _camera_before(camera: Camera, frames: int) -> Camera:
+    """Where the walking camera was so many frames ago."""
+    if not frames:
+        return camera
+    angle, transform = frames * TURN, np.array(camera.transform, np.float64)
+    turn = np.array(
+        [[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]]
+    )
+    transform[:3, 3] -= frames * STEP * camera.forward
+    transform[:3, :3] = turn @ transform[:3, :3]
+    return replace(camera, transform=transform)
+
+
+def _take_turns(
+    make_frame: MakeFrame, every: Sequence[FrameOptions], turns: int, progress: Progress
+) -> dict[FrameOptions, list[float]]:
+    """ms of `turns` frames of each, one after the other, forwards and backwards."""
+    frames = {options: make_frame(options) for options in every}
+    progress.begin("timing", (turns + 1) * len(frames))
+    times: dict[FrameOptions, list[float]] = {options: [] for options in every}
+    for turn in range(turns + 1):  # the first one warms up
+        for options in every if turn % 2 else reversed(every):
+            stats = frames[options].run(turn)
+            if turn:
+                times[options].append(stats.frame_total_ms)
+            progress.advance(f"{stats.frame_total_ms:.1f} ms")
+    return times
+
+
+def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Which (ms, error) no other beats in both, from the cheapest on."""
+    front: list[int] = []
+    for index in sorted(range(len(points)), key=lambda i: points[i]):
+        if not front or points[index][1] < points[front[-1]][1]:
+            front.append(index)
+    return front

@@ -1,0 +1,75 @@
+"""A record of `treeline curve` as a table, and its variants' pictures side by side."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Group
+from rich.text import Text
+
+from treeline.contact_sheet import Panel, contact_sheet
+from treeline.error_rows import precise
+from treeline.image_error import F32, displayed
+from treeline.quality import Quality, pareto
+from treeline.report_table import make_table, number, timing_label
+
+COLUMNS = ("variant", "ms", "p5", "p95", "rays", "nodes", "relative MSE", "+-", "bias %", "FLIP")
+SHEET_COLUMNS = 4
+
+
+def quality_lines(record: dict[str, Any]) -> list[tuple[str, ...]]:
+    """One of COLUMNS a variant; a star where no other is better in both time and error."""
+    rows = record["variants"]
+    front = pareto([(row["ms"]["median"], row["relative_mse"]) for row in rows])
+    return [
+        (
+            row["name"] + (" *" if index in front else ""),
+            *(number(row["ms"][part]) for part in ("median", "p5", "p95")),
+            number(sum(row["rays"].values())),
+            number(sum(row["nodes"].values())),
+            precise(row["relative_mse"]),
+            precise(row["relative_mse_sem"]),
+            "-" if row["bias"] is None else f"{100 * row['bias']:+.2f}",
+            precise(row["flip"]),
+        )
+        for index, row in enumerate(rows)
+    ]
+
+
+def quality_tables(record: dict[str, Any]) -> Group:
+    """For the terminal."""
+    context, reference = record["context"], record["reference"]
+    head = (
+        f"{context['scene']}, {record['width']}x{record['height']}, against "
+        f"{reference['samples'] or '?'} samples ({reference['source']})\n{timing_label(context)}"
+    )
+    foot = "* Pareto front: no other variant is faster and nearer to the reference."
+    table = make_table("Cost against error", COLUMNS, quality_lines(record))
+    return Group(Text(head), table, Text(foot))
+
+
+def quality_sheet(
+    found: Sequence[Quality],
+    reference: F32,
+    largest: tuple[int, int],
+    corner: tuple[int, int] | None,
+    exposure: float,
+) -> NDArray[np.uint8]:
+    """The reference and each variant's first picture, cut to at most `largest` (width, height) from
+    `corner` (x, y) on; None: from their middle."""
+    height, width = reference.shape[:2]
+    across, down = min(width, largest[0]), min(height, largest[1])
+    x, y = corner or ((width - across) // 2, (height - down) // 2)
+    x, y = min(x, width - across), min(y, height - down)
+
+    def cut(picture: F32) -> NDArray[np.uint8]:
+        shown = displayed(np.nan_to_num(picture[y : y + down, x : x + across]), exposure)
+        return np.rint(np.clip(shown, 0, 1) * 255).astype(np.uint8)
+
+    panels = [Panel("reference", cut(reference))]
+    for quality in found:
+        error = precise(quality.error.mean("relative_mse"))
+        caption = f"{quality.variant.name}\n{number(quality.median_ms)} ms, relative MSE {error}"
+        panels.append(Panel(caption, cut(quality.error.pictures[0])))
+    return contact_sheet(panels, SHEET_COLUMNS)
