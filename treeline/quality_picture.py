@@ -60,9 +60,7 @@ def draw_curve(path: Path, record: dict[str, Any]) -> None:
         for row in along:
             if len(along) > 1:
                 axes.annotate(
-                    row["name"].removesuffix(", moving").rpartition(" ")[2]
-                    if name != "samples"
-                    else str(row["samples"]),
+                    point_label(row),
                     (_ms(row), row["relative_mse"]),
                     textcoords="offset points",
                     xytext=(6, 5),
@@ -80,7 +78,7 @@ def draw_curve(path: Path, record: dict[str, Any]) -> None:
         label="the frame as asked for",
         zorder=5,
     )
-    axes.set_xlabel(f"ms a picture, {context['adapter']} ({context['timing_source']})")
+    axes.set_xlabel(f"ms a picture. {timing_label(context)}", fontsize=8)
     axes.set_ylabel(f"relative MSE against {record['reference']['samples'] or '?'} samples")
     axes.set_title(
         f"{context['scene']}, {record['width']}x{record['height']}: what a millisecond buys "
@@ -88,8 +86,13 @@ def draw_curve(path: Path, record: dict[str, Any]) -> None:
     )
     axes.grid(True, which="both", color="0.92")
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.text(0.01, 0.002, timing_label(context), fontsize=7, color="0.4")
     figure.savefig(path, format="png")
+
+
+def point_label(row: dict[str, Any]) -> str:
+    """What tells the points of a curve apart: the value of its option, or how many samples."""
+    values = list(row["changes"].values())
+    return str(values[0] if values else row["samples"])
 
 
 def _ms(row: dict[str, Any]) -> float:

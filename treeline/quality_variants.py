@@ -38,8 +38,13 @@ def vary(name: str, *values: Any, **others: Any) -> tuple[Variant, ...]:
     """The option `name` at each of these values (none: all its choices), with `others` as told."""
     option = find_option(name)
     also = tuple(others.items())
+    suffix = "".join(f", {find_option(key).label} {_text(value)}" for key, value in also)
     return tuple(
-        Variant(option.label, f"{option.label} {_text(value)}", ((name, value), *also))
+        Variant(
+            option.label + suffix,
+            f"{option.label} {_text(value)}{suffix}",
+            ((name, value), *also),
+        )
         for value in values or option.choices
     )
 
@@ -61,10 +66,14 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+BOTH = {"reflection_scale": "half", "history": 16, "denoiser": 3}
 CURVES: tuple[tuple[Variant, ...], ...] = (
     tuple(Variant("samples", f"{n} samples", samples=n) for n in (2, 4, 8, 16)),
     vary("roughness_cutoff", 0.1, 0.3, 0.6, 1.0),
+    vary("rough_fallback", roughness_cutoff=0.1),
     vary("reflection_scale"),
+    vary("reflection_scale", "half", "quarter", upsample="plain"),
+    vary("shadow_rays", 1, 2, 4),
     vary("history", 4, 16),
     while_moving(vary("history", 4, 16)),
     vary("denoiser", 1, 3, 5),
@@ -72,14 +81,8 @@ CURVES: tuple[tuple[Variant, ...], ...] = (
     vary("reflections", "screen"),
     vary("shadows", "map"),
     (
-        together("half, history 16, denoiser 3", reflection_scale="half", history=16, denoiser=3),
-        together(
-            "half, history 16, denoiser 3, moving",
-            moving=True,
-            reflection_scale="half",
-            history=16,
-            denoiser=3,
-        ),
+        together("half, history, denoiser", **BOTH),
+        together("half, history, denoiser, moving", moving=True, **BOTH),
         together("no rays", reflections="screen", shadows="map"),
     ),
 )

@@ -61,7 +61,7 @@ def box_room(kit: Any) -> Scene:
         kit.quad((1.1, 0.1, -1.2), (1.0, 0, 0.7), (0, 1.5, -0.2), 4),
         replace(leaf, uvs=2 * leaf.uvs),
         kit.quad((0.3, 0.1, 0.4), (0.5, 0, 0), (0, 0.4, 0), 6),
-        kit.quad((0.9, 0.0, 0.9), (0.8, 0, -0.3), (0, 0.6, 0.2), 7, normals=tilted),
+        kit.quad((0.9, 0.0, 0.9), (0.8, 0, -0.3), (0, 0.6, -0.2), 7, normals=tilted),
     ]
     scene = kit.scene(
         meshes,
@@ -69,7 +69,7 @@ def box_room(kit: Any) -> Scene:
         textures=[Texture("holes", holes, True)],
         eye=(0.2, 1.3, 4.6),
         target=(0.0, 0.8, 0.0),
-        light=kit.lamp((0.4, 2.9, 0.9), 0.45, (-0.1, -1.0, -0.25), (14, 12, 9)),
+        light=kit.lamp((2.4, 1.9, 1.0), 0.5, (-1.0, -0.55, -0.35), (14, 12, 9)),
     )
     sky = Environment((0.1, 0.15, 0.3), (0.3, 0.25, 0.2), (0.06, 0.05, 0.03))
     return replace(scene, environment=sky)

@@ -1,0 +1,114 @@
+"""Cost against error: which variants there are, what a moving camera does, and a small curve."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.gpu.errors import UserError
+from engine.scene.camera import look_at
+from engine.scene.light import Environment, RectLight
+from passes.frame_options import FrameOptions
+from passes.frame_uniforms import FrameInputs
+from passes.option_list import OPTIONS
+from treeline.quality import STEP, TURN, approach, pareto
+from treeline.quality_picture import point_label
+from treeline.quality_variants import BASE, CURVES, variants
+from treeline.reference import FULL, full_options
+
+SIZE = 64, 36
+
+
+def test_every_variant_is_a_frame_of_its_own() -> None:
+    found = variants()
+    base = FrameOptions(*SIZE)
+    assert found[0].name == BASE and found[0].options(base) == base
+    assert len({variant.name for variant in found}) == len(found)
+    for curve in CURVES[:-1]:
+        assert len({variant.curve for variant in curve}) == 1
+        options = [(variant.options(base), variant.samples) for variant in curve]
+        assert len(set(options)) == len(curve)
+    only = variants(["history", "samples"])
+    assert {variant.curve for variant in only} == {BASE, "history", "samples"}
+    with pytest.raises(UserError, match=r"no curve is named 'x'; there are samples, "):
+        variants(["x"])
+
+
+def test_a_reference_has_everything_full() -> None:
+    """Whatever a variant turns down, the reference turns up, so that all share one."""
+    base = FrameOptions(*SIZE, seed=3)
+    full = full_options(base)
+    assert full.seed != base.seed
+    given_up = {name for v in variants() for name, _ in v.changes}
+    no_effect = {"upsample", "rough_fallback"}  # where nothing is left out
+    unbiased = {"shadow_rays", "sampler"}
+    assert given_up - no_effect - unbiased <= set(FULL)
+    for variant in variants():
+        assert full_options(variant.options(base)).roughness_cutoff == 1.0
+        for name, value in FULL.items():
+            assert getattr(full_options(variant.options(base)), name) == value
+    assert set(FULL) <= {option.name for option in OPTIONS}
+
+
+def test_the_moving_camera_arrives_where_the_still_one_stands() -> None:
+    camera = look_at(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.0]), 0.8)
+    light = RectLight(np.zeros(3), np.eye(3)[0], np.eye(3)[1], (1.0, 1.0, 1.0))
+    dark = Environment((0.0,) * 3, (0.0,) * 3, (0.0,) * 3)
+    last = FrameInputs(camera, light, dark, time=0.2, clip="walk")
+    path = approach(last, 9)
+    assert len(path) == 9 and path[-1].camera is camera and path[-1].time == last.time
+    for before, after in zip(path, path[1:], strict=False):
+        step = after.camera.position - before.camera.position
+        assert np.linalg.norm(step) == pytest.approx(STEP)
+        turn = np.arccos(before.camera.forward @ after.camera.forward)
+        assert 0.9 * TURN * np.hypot(*camera.forward[[0, 2]]) < turn < 1.1 * TURN
+        axes = before.camera.transform[:3, :3]
+        np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-9)
+    times = [inputs.time for inputs in path]
+    assert times == sorted(times) and times[0] == 0.0  # a clip does not begin before it begins
+    assert times[-1] - times[-2] == pytest.approx(1 / 30)
+
+
+def test_the_pareto_front() -> None:
+    points = [(3.0, 1.0), (1.0, 3.0), (2.0, 3.5), (2.0, 2.0), (4.0, 1.0), (1.0, 4.0)]
+    assert pareto(points) == [1, 3, 0]
+
+
+def test_points_of_a_curve_are_told_apart() -> None:
+    assert point_label({"changes": {"history": 4, "denoiser": 1}, "samples": 1}) == "4"
+    assert point_label({"changes": {}, "samples": 8}) == "8"
+
+
+def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None:
+    """Noise falls as one over the samples; what remembers them gets them for one frame's rays."""
+    out = tmp_path / "curve"
+    common = ["--scene", box, "--size", "40x24", "--quiet", "--pictures", 2, "--turns", 2]
+    common += ["--light", "0,3,0,1.5"]
+    shown = run("curve", *common, "--reference", 64, "--only", "samples;history", "--out", out)
+    assert shown.exit_code == 0, shown.output
+    record = json.loads((out / "curve.json").read_text())
+    rows = {row["name"]: row for row in record["variants"]}
+    assert list(rows) == [BASE, *(f"{n} samples" for n in (2, 4, 8, 16)), "history 4", "history 16"]
+    base, sixteen, history = rows[BASE], rows["16 samples"], rows["history 16"]
+    assert sixteen["rays"] == {name: 16 * count for name, count in base["rays"].items()}
+    assert sixteen["ms"]["median"] == pytest.approx(16 * base["ms"]["median"])
+    assert history["rays"] == base["rays"]
+    noise = {name: row["relative_mse"] for name, row in rows.items()}
+    means = [noise[BASE], *(noise[f"{n} samples"] for n in (2, 4, 8, 16))]
+    assert means == sorted(means, reverse=True) and means[0] > 5 * means[-1]
+    # The 16th frame of a still camera that remembers 16 is their mean.
+    assert noise["history 16"] == pytest.approx(noise["16 samples"], rel=0.05)
+    assert noise["16 samples"] < noise["history 4"] < noise["2 samples"]
+    assert all(abs(row["bias"]) < 0.02 for row in rows.values())
+    for name, text in (("curve.png", 1000), ("sheet.png", 4 * 40)):
+        with Image.open(out / name) as image:
+            assert image.width >= text
+    assert "Pareto front" in shown.stdout and "history 16" in shown.stdout
+    for words, said in (
+        (["--only", "nothing"], "no curve is named 'nothing'"),
+        (["--crop", "5"], "--crop is X,Y"),
+        (["--reference", "0"], "a reference is made of 1 to"),
+    ):
+        assert said in one_line(run("curve", *common, *words, "--out", out), 2)
