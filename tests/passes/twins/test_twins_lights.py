@@ -10,11 +10,13 @@ from engine.scene.light import MOST_LIGHTS
 from passes.frame_uniforms import LIGHT_PARTS, FrameInputs, pack_uniforms
 from passes.shadow_slots import ShadowSlots
 from passes.twins.choose_light import choose_light, light_importance
-from passes.twins.light import light_from, light_sample, sample_light, sampled_light
+from passes.twins.light import light_from, sampled_light
 from passes.twins.rect_light import light_count, lights_at
+from passes.twins.sample_light import light_sample, sample_light
 from passes.twins.wgsl_functions import dot, normalize
 
 Rng = np.random.Generator
+NO_TABLES = np.zeros((1, 4), np.uint32)  # plain random numbers need none
 
 
 def more_lights(kit: Any) -> tuple[Any, ...]:
@@ -56,7 +58,7 @@ def uniforms_of(lights: Any, frame_index: int = 0) -> Any:
         replace(INPUTS, light=lights[0], more_lights=tuple(lights[1:]), frame_index=frame_index),
         4,
         4,
-        (0, 0, 0),
+        (0, 0, 0, 0),
     )
     return record.copy()
 
@@ -107,7 +109,7 @@ def test_no_light_that_arrives_is_left_out(kit: Any, rng: Rng) -> None:
     assert 0.2 < left_out.mean() < 0.95
     for i in range(len(lights)):
         for dimension in range(0, 12, 2):
-            uv = sample_light(frame, pixel, dimension, np.full(4000, i, np.uint32))
+            uv = sample_light(frame, NO_TABLES, pixel, dimension, np.full(4000, i, np.uint32))
             brought = light_from(frame, uv, *surfaces).radiance.max(-1)
             assert not (brought[left_out[i]] > 1e-6).any()
     for number, r in ((0, 0.0), (1, 0.5), (1, 1 - 2**-24)):
@@ -181,7 +183,7 @@ def _estimates(lights: Any, surfaces: Any, slots: ShadowSlots, uniform: bool) ->
     pixel = np.arange(draws * count, dtype=np.uint32)
     total, far = np.zeros(draws * count), 0
     for number in range(slots.rays):
-        light = light_sample(frame, slots, pixel, 0, number, *every, uniform=uniform)
+        light = light_sample(frame, NO_TABLES, slots, pixel, 0, number, *every, uniform=uniform)
         total += light.radiance.mean(-1)
         there = sampled_light(frame, light.light_uv) == 1
         far += int((there & (light.radiance.max(-1) > 0)).sum())
@@ -195,7 +197,7 @@ def test_the_light_that_a_ray_names_is_the_one_it_goes_to(kit: Any, rng: Rng) ->
     assert light_count(frame) == MOST_LIGHTS and len(LIGHT_PARTS) == 5
     pixel = np.arange(300, dtype=np.uint32)
     for i, light in enumerate(lights):
-        uv = sample_light(frame, pixel, 2, np.full(300, i, np.uint32))
+        uv = sample_light(frame, NO_TABLES, pixel, 2, np.full(300, i, np.uint32))
         assert (sampled_light(frame, uv) == i).all()
         found = light_from(frame, uv, *some_surfaces(rng, 300))
         at = lights_at(frame, i)

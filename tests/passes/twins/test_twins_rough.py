@@ -57,7 +57,7 @@ def test_lobe_is_nearer_to_the_integral_than_one_direction(
     """The environment's mean over GGX reflections of visible normals, about surfaces that face any
     way, seen from any side."""
     inputs = FrameInputs(rich_scene.scene.camera, rich_scene.scene.light, DEFAULT_ENVIRONMENT)
-    frame = pack_uniforms(inputs, 4, 4, (0, 0, 0))
+    frame = pack_uniforms(inputs, 4, 4, (0, 0, 0, 0))
     off = {"environment": 0.0, "lobe": 0.0}
     for _ in range(40):
         turn = np.linalg.qr(rng.normal(size=(3, 3)))[0].astype(np.float32)
