@@ -66,7 +66,7 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-BOTH = {"reflection_scale": "half", "history": 16, "denoiser": 3}
+BOTH: dict[str, Any] = {"reflection_scale": "half", "history": 16, "denoiser": 3}
 CURVES: tuple[tuple[Variant, ...], ...] = (
     tuple(Variant("samples", f"{n} samples", samples=n) for n in (2, 4, 8, 16)),
     vary("roughness_cutoff", 0.1, 0.3, 0.6, 1.0),
@@ -74,6 +74,7 @@ CURVES: tuple[tuple[Variant, ...], ...] = (
     vary("reflection_scale"),
     vary("reflection_scale", "half", "quarter", upsample="plain"),
     vary("shadow_rays", 1, 2, 4),
+    vary("sampler"),
     vary("history", 4, 16),
     while_moving(vary("history", 4, 16)),
     vary("denoiser", 1, 3, 5),

@@ -25,6 +25,7 @@ FULL: dict[str, Any] = {
     "any_hit": "test",
     "history": 0,
     "denoiser": 0,
+    "sampler": "hash",
     "reflections": "rays",
     "shadows": "rays",
 }

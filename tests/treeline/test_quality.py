@@ -43,7 +43,7 @@ def test_a_reference_has_everything_full() -> None:
     assert full.seed != base.seed
     given_up = {name for v in variants() for name, _ in v.changes}
     no_effect = {"upsample", "rough_fallback"}  # where nothing is left out
-    unbiased = {"shadow_rays", "sampler"}
+    unbiased = {"shadow_rays"}
     assert given_up - no_effect - unbiased <= set(FULL)
     for variant in variants():
         assert full_options(variant.options(base)).roughness_cutoff == 1.0
@@ -101,7 +101,7 @@ def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None
     # The 16th frame of a still camera that remembers 16 is their mean.
     assert noise["history 16"] == pytest.approx(noise["16 samples"], rel=0.05)
     assert noise["16 samples"] < noise["history 4"] < noise["2 samples"]
-    assert all(abs(row["bias"]) < 0.02 for row in rows.values())
+    assert all(abs(row["bias"]) < 0.05 for row in rows.values())
     for name, text in (("curve.png", 1000), ("sheet.png", 4 * 40)):
         with Image.open(out / name) as image:
             assert image.width >= text
