@@ -221,6 +221,11 @@ class FrameData:
         self.device.write(self.resources["frame"], record)
         self.targets.write(inputs, record)
 
+    @property
+    def history_lost(self) -> str:
+        """Why the newest frame remembers no light; "" where it does, or is not to."""
+        return self.light_history.lost if self.light_history else ""
+
     def hold_pose(self, inputs: FrameInputs) -> None:
         """Before a frame that began with `inputs` goes on: the scene is in its pose again, where
         another frame has posed it since."""

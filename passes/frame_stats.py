@@ -75,8 +75,8 @@ class FrameStats:
     forced_waits: int
     timing_source: str
     failures: tuple[str, ...] = ()
-    found: dict[str, int] | None = None  # of passes.screen_counts.COUNT_NAMES; counted
     begins: tuple[float, ...] = ()  # of the passes, from the first one's begin on
+    history_lost: str = ""  # why it remembers no light, where it should
     inputs: FrameInputs | None = field(default=None, compare=False, repr=False)  # what it drew
     _collect: "Callable[[], FrameStats] | None" = field(
         default=None, init=False, compare=False, repr=False

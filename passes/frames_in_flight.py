@@ -25,6 +25,7 @@ class _Sent:
 
     traffic: Traffic
     inputs: FrameInputs
+    history_lost: str
     encode_ms: float = 0.0
 
 
@@ -56,7 +57,7 @@ class FramesInFlight:
         size = sum(item[2] for item in copies)
         if self._ring is None:
             self._ring = ReadbackRing(device, size)
-        sent = _Sent(replace(traffic, readback_bytes=size), inputs)
+        sent = _Sent(replace(traffic, readback_bytes=size), inputs, self.data.history_lost)
         self._ring.encode(encoder, copies, sent)
         encoded = time.perf_counter()
         device.wgpu.queue.submit([encoder.finish()])
@@ -91,6 +92,7 @@ class FramesInFlight:
             valid=True,
             failures=(),
             counted=self.facts.options.count,
+            history_lost=sent.history_lost,
             inputs=sent.inputs,
         )
 
@@ -107,4 +109,5 @@ def _read(
     """Statistics out of what was copied of a frame with passes of these names."""
     ticks = np.frombuffer(packed, np.uint64, offset=layout.size)
     times = times_of(names, ticks, period_ns, sent.encode_ms)
-    return collect_stats(facts, layout.unpack(packed), times, sent.traffic, sent.inputs, unbuilt)
+    numbers, lost = layout.unpack(packed), sent.history_lost
+    return collect_stats(facts, numbers, times, sent.traffic, sent.inputs, unbuilt, lost)

@@ -23,6 +23,7 @@ from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.frames_in_flight import FramesInFlight
 from passes.gpu_scene import GpuScene
 from passes.hit_table import HitTable, read_hit_table
+from passes.light_history import OTHER_FRAMES
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
@@ -30,6 +31,8 @@ from passes.ray_spread import RaySpread, read_ray_spreads
 from passes.read_back import Traffic, collect_stats
 from passes.twins.frame import run_cpu
 from passes.update_records import UpdateRecord, update_records
+
+REMEMBERED = 8  # frames that `HybridFrame.remember` draws, at most
 
 
 class HybridFrame:
@@ -189,7 +192,9 @@ class HybridFrame:
         numbers = statistics.read()
         traffic = Traffic.so_far(self.device).since(before)
         unbuilt = statistics.unbuilt(numbers)
-        return self._note(collect_stats(facts, numbers, times, traffic, self.inputs, unbuilt))
+        lost = self.data.history_lost
+        stats = collect_stats(facts, numbers, times, traffic, self.inputs, unbuilt, lost)
+        return self._note(stats)
 
     def _note(self, stats: FrameStats, *, late: bool = False) -> FrameStats:
         """Remembers what overflowed, for the next frame, and tells the policy of updates what was
@@ -213,6 +218,19 @@ class HybridFrame:
             if not any(stats.dropped or stats.stack_overflow for stats in all_stats):
                 break
         return replace(all_stats[-1], valid=all(stats.valid for stats in all_stats))
+
+    def remember(self) -> None:
+        """Draws some frames of the view that `inputs` describe, if the frame remembers light: the
+        next one has a past, as it would in a running program. No further sample of a picture has
+        their random numbers."""
+        for number in range(min(self.options.history, REMEMBERED)):
+            self.run(OTHER_FRAMES + number)
+
+    @property
+    def history_losses(self) -> dict[str, int]:
+        """Why frames so far remembered nothing -> how many of them; empty without history."""
+        kept = self.data.light_history
+        return dict(kept.losses) if kept else {}
 
     def image(self) -> Any:
         """uint8 [height, width, 3], sRGB, tone-mapped mean of the samples so far."""

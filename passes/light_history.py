@@ -42,6 +42,9 @@ from passes.frame_uniforms import FrameInputs, camera_axes
 from passes.moving import Pose
 
 LIGHTS = ("reflection", "direct")
+# Numbers of frames from here on are for those that are drawn to be remembered: a picture's samples,
+# which begin at 0, have other random numbers.
+OTHER_FRAMES = 1 << 20
 CUT_PART = 0.25  # of the scene's diagonal: a camera that moves farther in a frame was cut
 
 
@@ -137,7 +140,8 @@ class LightHistory:
         given = inputs.previous_camera
         if given is not None and not given.same_as(before.camera):
             return "motion is from another view"
-        if before.light is not inputs.light or before.environment is not inputs.environment:
+        shining = ("light", "more_lights", "environment")
+        if any(getattr(before, name) is not getattr(inputs, name) for name in shining):
             return "other light"
         if (before.roughness_cutoff, before.occlusion_radius) != (
             inputs.roughness_cutoff,

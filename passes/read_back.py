@@ -17,7 +17,6 @@ from passes.frame_uniforms import FrameInputs
 from passes.node_histogram import percentiles
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
-from passes.screen_counts import COUNT_NAMES
 from passes.sorting import filled_queue
 
 TLAS_NAME = "(TLAS)"
@@ -74,9 +73,11 @@ def collect_stats(
     traffic: Traffic,
     inputs: FrameInputs,
     unbuilt: Sequence[str] = (),
+    history_lost: str = "",
 ) -> FrameStats:
     """Statistics of the frame that `numbers` (`StatisticsLayout.unpack`), `times` and `inputs`
-    belong to; `unbuilt` says which trees had no room (`MovingScene.unbuilt`)."""
+    belong to; `unbuilt` says which trees had no room (`MovingScene.unbuilt`), `history_lost` why
+    it remembers no light."""
     rays: dict[str, RayStats] = {}
     objects: dict[tuple[str, str], dict[str, int]] = {}
     failed = int(numbers["primary_failed"][0])
@@ -120,17 +121,10 @@ def collect_stats(
         forced_waits=traffic.forced_waits,
         timing_source=facts.timing_source,
         failures=tuple(failures),
-        found=_found(numbers),
         begins=tuple((times.spans_ms[:, 0] - times.spans_ms[0, 0]).tolist()),
+        history_lost=history_lost,
         inputs=inputs,
     )
-
-
-def _found(numbers: Numbers) -> dict[str, int] | None:
-    """Where reflections were found that were looked for on the screen."""
-    if "screen_counts" not in numbers:
-        return None
-    return dict(zip(COUNT_NAMES, numbers["screen_counts"][0].tolist(), strict=True))
 
 
 def _not_counted(options: FrameOptions, totals: Mapping[str, int]) -> list[str]:

@@ -97,6 +97,8 @@ class Variants:
         )
         pose = self.pose if scene.moving else {"clip": None}
         frame.inputs = replace(setup.inputs(given), **pose)
+        if not count:
+            frame.remember()
         for _ in range(DRAWS):
             stats = frame.run(0)
             if stats.valid:

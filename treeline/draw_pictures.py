@@ -15,13 +15,14 @@ from treeline.playback import Playback
 U8 = NDArray[np.uint8]
 
 
-def draw(frame: HybridFrame, samples: int = 1) -> tuple[FrameStats, str]:
-    """The mean of so many frames; statistics, and the hash of the first frame's hits."""
-    stats = frame.run(0)
+def draw(frame: HybridFrame, samples: int = 1, first: int = 0) -> tuple[FrameStats, str]:
+    """The mean of so many frames, numbered from `first` on; statistics, and the hash of the first
+    frame's hits."""
+    stats = frame.run(first)
     if stats.dropped:
-        stats = frame.run(0)  # the queues have grown to what the first frame needed
+        stats = frame.run(first)  # the queues have grown to what the first frame needed
     result_hash = frame.result_hash()
-    return frame.render(samples) if samples > 1 else stats, result_hash
+    return frame.render(samples, first) if samples > 1 else stats, result_hash
 
 
 def pixels_of(frame: HybridFrame, aov: str | None) -> U8:
@@ -53,7 +54,9 @@ class PathDrawing:
         self.progress.begin(f"rendering {count} frames of the camera path", count)
         for number in range(count):
             frame.inputs = self.playback.inputs(frame.inputs, number)
-            stats, result_hash = draw(frame, self.samples)
+            # What is remembered gains nothing from the same random numbers once more.
+            first = number * self.samples if frame.options.history else 0
+            stats, result_hash = draw(frame, self.samples, first)
             if self.stats is not None and not self.stats.valid:
                 stats = replace(stats, valid=False, failures=self.stats.failures)
             self.stats, self.result_hash = stats, self.result_hash or result_hash

@@ -49,6 +49,7 @@ def _frame_row(number: int, frame: PathFrame) -> Row:
         valid=bool(timed.valid and counted.valid),
         gbuffer_ms=spent(is_visibility),
         update_ms=spent(is_update),
+        history_lost=timed.history_lost,
     )
     for ray_type, rays in timed.rays.items():
         traverse = spent(partial(is_traversal_of, ray_type))

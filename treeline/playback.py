@@ -77,12 +77,19 @@ class PathFrame:
 
 
 def measure_path(
-    make_frame: MakeFrame, playback: Playback, size: tuple[int, int], progress: Progress
+    make_frame: MakeFrame,
+    playback: Playback,
+    size: tuple[int, int],
+    progress: Progress,
+    *,
+    new_numbers: bool = False,
 ) -> list[PathFrame]:
     """Draws each frame of the path timed, then each counted. A frame whose queues or stacks
-    overflowed is drawn again. CheckFailed where a counted frame hit something else."""
-    timed = _draw_all(make_frame, playback, size, False, progress)
-    counted = _draw_all(make_frame, playback, size, True, progress)
+    overflowed is drawn again. With `new_numbers` each has random numbers of its own, as frames that
+    remember others need; else all have frame 0's. CheckFailed where a counted frame hit something
+    else."""
+    timed = _draw_all(make_frame, playback, size, False, progress, new_numbers)
+    counted = _draw_all(make_frame, playback, size, True, progress, new_numbers)
     for number, ((_, expected), (_, found)) in enumerate(zip(timed, counted, strict=True)):
         if expected != found:
             raise CheckFailed(
@@ -99,6 +106,7 @@ def _draw_all(
     size: tuple[int, int],
     count: bool,
     progress: Progress,
+    new_numbers: bool,
 ) -> Sequence[tuple[Any, str]]:
     """FrameStats and hash of the hits of each frame."""
     total = len(playback.offsets)
@@ -109,9 +117,10 @@ def _draw_all(
     drawn = []
     for number in range(total):
         frame.inputs = playback.inputs(frame.inputs, number)
-        stats = frame.run(0)
+        index = number if new_numbers else 0
+        stats = frame.run(index)
         if stats.dropped:
-            stats = frame.run(0)  # the queues have grown to what the first try needed
+            stats = frame.run(index)  # the queues have grown to what the first try needed
         drawn.append((stats, frame.result_hash()))
         progress.advance(f"{stats.frame_total_ms:.1f} ms")
     return drawn

@@ -96,6 +96,8 @@ def measure_case(job: Job) -> dict[str, Any]:
         frame = HybridFrame(device, structure.prepared, options, on_gpu)
         if pose is not None:
             frame.inputs = replace(frame.inputs, **pose.fields())
+        if not count:
+            frame.remember()
         return frame
 
     warmup_ms = 0.0 if device.info.is_cpu else GPU_WARMUP_MS

@@ -20,7 +20,9 @@ override LAST: bool = false; // the composite goes on with `filtered`
 
 const NORMAL_POWER: f32 = 128.0;
 const PLANE_PIXELS: f32 = 1.0; // off the plane, in sizes of a pixel there
-const DEVIATIONS: f32 = 4.0; // of the luminance
+// Of the luminance: edges of shadows would blur where reflections, whose samples scatter more, gain.
+const DIRECT_DEVIATIONS: f32 = 2.0;
+const REFLECTION_DEVIATIONS: f32 = 4.0;
 const ROUGHNESS_APART: f32 = 0.1;
 
 // Where a pixel's surface lies, from the camera.
@@ -48,12 +50,6 @@ fn smooth_deviation(pixel: vec2i, object: u32) -> f32 {
     return sqrt(sum / total);
 }
 
-// How far a reflection may be blurred, in pixels: the lobe's angle as seen from the camera, so that
-// mirrors stay sharp, and what a surface touches.
-fn blur_radius(roughness: f32, distance: f32, away: f32) -> f32 {
-    return roughness * roughness * distance / (distance + away) / frame.pixel_spread;
-}
-
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let pixel = tile_pixel(group, lane);
@@ -71,10 +67,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let here = unpack_radiance(unfiltered[index]);
     let brightness = luminance(here);
     // What halves cannot tell is no difference.
-    let noise = DEVIATIONS * smooth_deviation(vec2i(pixel), guided.z) + 1.0e-3 * brightness + 1.0e-6;
+    let deviations = select(DIRECT_DEVIATIONS, REFLECTION_DEVIATIONS, REFLECTION);
+    let noise = deviations * smooth_deviation(vec2i(pixel), guided.z) + 1.0e-3 * brightness + 1.0e-6;
     var narrow = 0.0; // of the exponent, a pixel squared
     if (REFLECTION) {
-        let radius = max(blur_radius(roughness, unpack_w(light[index]), length(point)), 1.0e-3);
+        let radius = max(lobe_radius(roughness, unpack_w(light[index]), length(point)), 1.0e-3);
         narrow = 0.5 / (radius * radius);
     }
     var kernel = array<f32, 3>(0.375, 0.25, 0.0625);

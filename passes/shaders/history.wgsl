@@ -26,6 +26,7 @@ override DENOISED: bool = false; // a denoiser goes on with `filtered`, else the
 const SAME_NORMAL: f32 = 0.9; // cosine
 const SAME_PLANE: f32 = 0.01; // distance from it, of the depth; a pixel's size more
 const CLAMP_DEVIATIONS: f32 = 1.5;
+const SHARP_FRAMES: f32 = 3.0; // besides the newest, of a lobe narrower than a pixel
 const LEAST_SAMPLES: f32 = 4.0; // from which on their deviation is taken at its word
 
 const REACH: u32 = 2u; // of a pixel's neighbourhood
@@ -180,6 +181,15 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
     return Past(past.light / total, past.length / total, past.deviation / total);
 }
 
+// What is found again between pixels is blurred a little, and frame by frame more: an image with
+// less noise than that keeps to the newest frames.
+fn kept_sharp(pixel: vec2u, roughness: f32, past: Past) -> Past {
+    let distance = unpack_w(light[pixel.y * frame.width + pixel.x]);
+    let away = length(camera_direction(pixel)) * textureLoad(depth, pixel, 0).x;
+    let is_sharp = REFLECTION && lobe_radius(roughness, distance, away) < 1.0;
+    return Past(past.light, select(past.length, min(past.length, SHARP_FRAMES), is_sharp), past.deviation);
+}
+
 fn fit_to(around: Neighbourhood, past: Past) -> Past {
     let reach = CLAMP_DEVIATIONS * around.deviation;
     let light = clamp(past.light, around.mean - reach, around.mean + reach);
@@ -215,7 +225,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     } else if (filter_view.past == PAST_MOVED) {
         past = moved_past(pixel, object, s);
         let clamps = select(CLAMPED_DIRECT, CLAMPED_REFLECTION, REFLECTION);
-        if ((filter_view.clamped & clamps) != 0u) { past = fit_to(around, past); }
+        if ((filter_view.clamped & clamps) != 0u) {
+            past = kept_sharp(pixel, s.roughness, fit_to(around, past));
+        }
     }
     let now = tile_light[((lane >> 3u) + REACH) * TILE + (lane & 7u) + REACH];
     let length = min(past.length + 1.0, filter_view.limit);

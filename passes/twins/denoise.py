@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from passes.twins.camera import camera_direction
-from passes.twins.filter_light import has_light, light_factor, luminance, unpack_w
+from passes.twins.filter_light import has_light, light_factor, lobe_radius, luminance, unpack_w
 from passes.twins.gbuffer import Pixels, tile_pixels, unpack_surface
 from passes.twins.octahedral import decode_normal
 from passes.twins.tone_map import pack_radiance, unpack_radiance
@@ -13,7 +13,7 @@ from passes.twins.wgsl_functions import F32, U32, Flags, dot, length, normalize,
 
 NORMAL_POWER = np.float32(128.0)
 PLANE_PIXELS = np.float32(1.0)
-DEVIATIONS = np.float32(4.0)
+DIRECT_DEVIATIONS, REFLECTION_DEVIATIONS = np.float32(2.0), np.float32(4.0)
 ROUGHNESS_APART = np.float32(0.1)
 KERNEL = np.array([0.375, 0.25, 0.0625], np.float32)
 HALF, NONE, ONE, LARGEST = (np.float32(x) for x in (0.5, 0.0, 1.0, 6.0e4))
@@ -32,12 +32,6 @@ def beside(frame: Any, here: Pixels, x: int, y: int) -> tuple[Pixels, Flags]:
 def from_camera(frame: Any, pixels: Pixels, guided: U32) -> F32:
     """[n, 3]"""
     return camera_direction(frame, pixels.x, pixels.y) * to_float(guided[:, 0])[:, None]
-
-
-def blur_radius(frame: Any, roughness: F32, distance: F32, away: F32) -> F32:
-    """[n] pixels"""
-    spread = np.float32(frame["pixel_spread"])
-    return np.asarray(roughness * roughness * distance / (distance + away) / spread)
 
 
 @np.errstate(all="ignore")
@@ -81,10 +75,11 @@ def denoise(
             deviation = unpack_w(unfiltered[there.index])
             squares += weight * deviation * deviation
             total += weight
-    noise = DEVIATIONS * np.sqrt(squares / total)
+    deviations = REFLECTION_DEVIATIONS if reflection else DIRECT_DEVIATIONS
+    noise = deviations * np.sqrt(squares / total)
     noise = noise + np.float32(1.0e-3) * brightness + np.float32(1.0e-6)
     w = unpack_w(light[here.index])
-    radius = np.maximum(blur_radius(frame, roughness, w, length(point)), np.float32(1.0e-3))
+    radius = np.maximum(lobe_radius(frame, roughness, w, length(point)), np.float32(1.0e-3))
     narrow = HALF / (radius * radius)
 
     summed, variance = np.zeros((len(lit), 3), np.float32), np.zeros(len(lit), np.float32)

@@ -9,7 +9,7 @@ from passes.filter_records import CLAMPED_DIRECT, CLAMPED_REFLECTION, PASTS
 from passes.twins.brdf import diffuse_albedo
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance
-from passes.twins.filter_light import has_light, light_factor, luminance, unpack_w
+from passes.twins.filter_light import has_light, light_factor, lobe_radius, luminance, unpack_w
 from passes.twins.gbuffer import NOTHING, GBufferSurface, Pixels, tile_pixels, unpack_surface
 from passes.twins.octahedral import decode_normal
 from passes.twins.surface_albedo import surface_albedo
@@ -26,10 +26,14 @@ from passes.twins.wgsl_functions import (
     unpack_2x16_float,
     vector,
 )
+from passes.twins.wgsl_functions import (
+    length as size_of,
+)
 
 SAME_NORMAL = np.float32(0.9)
 SAME_PLANE = np.float32(0.01)
 CLAMP_DEVIATIONS = np.float32(1.5)
+SHARP_FRAMES = np.float32(3.0)
 LEAST_SAMPLES = 4.0
 REACH = 2
 ONE, HALF, NONE, LARGEST = (np.float32(x) for x in (1.0, 0.5, 0.0, 6.0e4))
@@ -179,6 +183,16 @@ def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past) -> Past:
     return Past(light, past.length * (ONE - changed / room), past.deviation)
 
 
+def kept_sharp(
+    frame: Any, here: Pixels, depth: F32, distance: F32, roughness: F32, past: Past
+) -> Past:
+    direction = camera_direction(frame, here.x, here.y)
+    away = size_of(direction) * depth[here.y, here.x]
+    is_sharp = lobe_radius(frame, roughness, distance, away) < 1.0
+    kept = np.where(is_sharp, np.minimum(past.length, SHARP_FRAMES), past.length)
+    return Past(past.light, kept, past.deviation)
+
+
 @np.errstate(all="ignore")
 def history(
     frame: Any,
@@ -245,6 +259,8 @@ def history(
         )
         if int(filter_view["clamped"]) & (CLAMPED_REFLECTION if reflection else CLAMPED_DIRECT):
             past = fit_to(mean, spread, light_spread, past)
+            if reflection:
+                past = kept_sharp(frame, here, depth, w, s.roughness, past)
     length = np.minimum(past.length + ONE, np.float32(filter_view["limit"]))
     share = ONE / length
     apart = now - past.light

@@ -63,6 +63,8 @@ def fit(
             frame = HybridFrame(device, prepared, settings, on_gpu)
             camera = turned(frame.inputs.camera, run.turn)
             frame.inputs = replace(frame.inputs, camera=camera)
+            if not count:
+                frame.remember()
             return frame
 
         warmup_ms = 0.0 if device.info.is_cpu else GPU_WARMUP_MS

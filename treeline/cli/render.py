@@ -129,6 +129,8 @@ def render(
         "result_hash": result_hash,
         "rays": {name: counts.rays for name, counts in stats.rays.items()},
     }
+    if options.history:
+        result["history_losses"] = frame.history_losses
     if pose is not None:
         result.update(pose.fields())
     if playback is not None:

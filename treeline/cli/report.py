@@ -128,6 +128,8 @@ def report(
             frame = HybridFrame(device, prepared, settings, on_gpu)
             if pose is not None:
                 frame.inputs = replace(frame.inputs, **pose.fields())
+            if not count:
+                frame.remember()
             return frame
 
         measurement = measure(
@@ -143,7 +145,13 @@ def report(
         )
         along: list[PathFrame] = []
         if playback is not None:
-            along = measure_path(make_frame, playback, (width, height), progress)
+            along = measure_path(
+                make_frame,
+                playback,
+                (width, height),
+                progress,
+                new_numbers=frame_options.history > 0,
+            )
         compared = None
         if wanted is not None:
 

@@ -92,6 +92,7 @@ class FrameMeasurer:
         options = replace(self.options, kernels=case.kernels)
         frame = HybridFrame(self.device, scene.prepared, options, scene)
         frame.inputs = replace(frame.inputs, **self.pose)
+        frame.remember()
         return frame
 
     def first_run(self, frame: HybridFrame, case: Case) -> Found:

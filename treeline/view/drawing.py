@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs
 from passes.hybrid import HybridFrame
+from passes.light_history import OTHER_FRAMES
 from treeline.view.frame_set import FrameSet
 
 CPU_SAMPLES = 64  # of a picture at rest on a CPU driver
@@ -102,9 +103,16 @@ class Drawing:
             return None if self._small is self.inputs else self._draw_small()
         return None if self.finished else self._draw_at_rest()
 
+    def _first_number(self) -> int:
+        """Of a picture's first frame: 0, the frame that `treeline report` measures. While the view
+        moves, frames that remember light have random numbers of their own."""
+        if self._moving and self.frames.options.history:
+            return OTHER_FRAMES + self.drawn % MOST_SAMPLES
+        return 0
+
     def _draw_small(self) -> Iterator[None]:
         inputs = self.inputs
-        yield from self._draw(self.frames.small, 0, 1, inputs)
+        yield from self._draw(self.frames.small, self._first_number(), 1, inputs)
         self.frame, self._small = self.frames.small, inputs
         self.drawn += 1
         yield
@@ -165,7 +173,8 @@ class Drawing:
         self._steps += 1
         if self._moving or self._wants_again(self.first):
             self.samples = 0
-        if timed.submit(self.samples, min(self.samples + 1, MOST_SAMPLES), self.inputs):
+        number = self.samples or self._first_number()
+        if timed.submit(number, min(self.samples + 1, MOST_SAMPLES), self.inputs):
             self._show_timed()
         if counted is not None and self._wants_counts():
             counted.submit(0, 1, self.inputs)

@@ -99,9 +99,25 @@ def test_constants_of_the_twins_are_the_shaders() -> None:
     for module, names in (
         (
             history,
-            ("SAME_NORMAL", "SAME_PLANE", "CLAMP_DEVIATIONS", "LEAST_SAMPLES", "REACH"),
+            (
+                "SAME_NORMAL",
+                "SAME_PLANE",
+                "CLAMP_DEVIATIONS",
+                "SHARP_FRAMES",
+                "LEAST_SAMPLES",
+                "REACH",
+            ),
         ),
-        (denoise, ("NORMAL_POWER", "PLANE_PIXELS", "DEVIATIONS", "ROUGHNESS_APART")),
+        (
+            denoise,
+            (
+                "NORMAL_POWER",
+                "PLANE_PIXELS",
+                "DIRECT_DEVIATIONS",
+                "REFLECTION_DEVIATIONS",
+                "ROUGHNESS_APART",
+            ),
+        ),
         (filter_light, ("LEAST_FACTOR",)),
     ):
         text = Path(f"passes/shaders/{module.__name__.rpartition('.')[2]}.wgsl").read_text()
