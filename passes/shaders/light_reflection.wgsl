@@ -11,6 +11,7 @@
 #import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/reflected.wgsl"
 #import "passes/shaders/upsample.wgsl"
+#import "passes/shaders/sent_weight.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var visibility: texture_2d<u32>;
@@ -47,7 +48,7 @@ fn shown(pixel: vec2u, s: GBufferSurface, view: vec3f) -> vec2u {
         }
         atomicAdd(&reflection_queue.widened, 1u);
     }
-    return pack_radiance(surface_albedo(s, view) * (found.radiance / found.weight), found.distance);
+    return pack_radiance(shown_weight(s, view) * (found.radiance / found.weight), found.distance);
 }
 
 @compute @workgroup_size(64)

@@ -13,8 +13,9 @@
 // Of the sides of a block as they are where the pixel is: how far from its plane a surface may lie.
 const PLANE_TOLERANCE: f32 = 1.0;
 const ROUGHNESS_TOLERANCE: f32 = 0.5; // of the roughness
-const WIDE_SLACK: f32 = 8.0; // times both, where none nearer is like the pixel
-const LEAST_LIKENESS: f32 = 0.01;
+const WIDE_SLACK: f32 = 8.0; // times both, where none nearer is like the pixel's
+const HARDLY: f32 = 1.0e-3;
+const LEAST_LIKENESS: f32 = 0.05;
 const OTHER_MATERIAL: f32 = 0.25;
 const NEAREST: f32 = 0.025; // blocks squared: a sender that near weighs half of the pixel's own ray
 
@@ -40,20 +41,27 @@ fn receiver(pixel: vec2u, s: GBufferSurface) -> Receiver {
     return Receiver(pixel, from_camera(pixel), PLANE_TOLERANCE * footprint, s);
 }
 
-// 0: the light there says nothing about the light here.
-fn likeness(r: Receiver, sender: vec2u, wide: bool) -> f32 {
-    let slack = select(1.0, WIDE_SLACK, wide);
-    let other = unpack_surface(textureLoad(surface, sender, 0));
-    if ((other.roughness < MIRROR_ROUGHNESS) != (r.s.roughness < MIRROR_ROUGHNESS)) { return 0.0; }
-    let height = dot(r.s.geometric_normal, from_camera(sender) - r.position);
+// How much alike two surfaces are, 0 to 1: how far the sender lies from the pixel's plane, how it
+// faces and how rough it is, by tolerances `slack` times as wide.
+fn alike(r: Receiver, other: GBufferSurface, height: f32, slack: f32) -> f32 {
     let plane = max(0.0, 1.0 - abs(height) / (slack * r.tolerance));
     let c = max(0.0, dot(r.s.shading_normal, other.shading_normal));
     let c2 = c * c;
-    let facing = select(c2 * c2 * c2 * c2 * c2 * c2 * c2 * c2, c2, wide);
+    let facing = select(c2, c2 * c2 * c2 * c2 * c2 * c2 * c2 * c2, slack == 1.0);
     let roughness = max(r.s.roughness, other.roughness);
     let apart = abs(r.s.roughness - other.roughness) / (slack * (0.02 + ROUGHNESS_TOLERANCE * roughness));
-    let alike = max(0.0, plane * facing * max(0.0, 1.0 - apart) - LEAST_LIKENESS);
-    return alike * select(OTHER_MATERIAL, 1.0, other.material == r.s.material);
+    return max(0.0, plane * facing * max(0.0, 1.0 - apart) - LEAST_LIKENESS);
+}
+
+// 0: the light there says nothing about the light here. Of a wide search surfaces that are hardly like
+// the pixel's count, too, but far less than any that is.
+fn likeness(r: Receiver, sender: vec2u, wide: bool) -> f32 {
+    let other = unpack_surface(textureLoad(surface, sender, 0));
+    if ((other.roughness < MIRROR_ROUGHNESS) != (r.s.roughness < MIRROR_ROUGHNESS)) { return 0.0; }
+    let height = dot(r.s.geometric_normal, from_camera(sender) - r.position);
+    var weight = alike(r, other, height, 1.0);
+    if (wide) { weight += HARDLY * alike(r, other, height, WIDE_SLACK); }
+    return weight * select(OTHER_MATERIAL, 1.0, other.material == r.s.material);
 }
 
 // From the senders of side x side blocks, `corner` the first.

@@ -11,6 +11,7 @@ from passes.twins.queue_push import RayQueue
 from passes.twins.reflected import reflected_distance, reflected_radiance
 from passes.twins.reflection_block import reflection_senders
 from passes.twins.rough_radiance import rough_radiance
+from passes.twins.sent_weight import shown_weight
 from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.upsample import SentLight
@@ -70,6 +71,6 @@ def light_reflection(
         reflection_queue.add("widened", int(some[few].sum()))
         reflection_queue.add("unlike", int((~some).sum()))
         mean = found.radiance[some] / found.weight[some, None]
-        radiance[lanes[some]] = albedo[smooth][some] * mean
+        radiance[lanes[some]] = shown_weight(s, view[smooth])[some] * mean
         distance[lanes[some]] = found.distance[some]
     reflection_light[pixels.index] = pack_radiance(radiance, distance)

@@ -17,7 +17,8 @@ from passes.twins.wgsl_functions import F32, U32, Index, dot, vector
 PLANE_TOLERANCE = np.float32(1.0)
 ROUGHNESS_TOLERANCE = np.float32(0.5)
 WIDE_SLACK = np.float32(8.0)
-LEAST_LIKENESS = np.float32(0.01)
+HARDLY = np.float32(1.0e-3)
+LEAST_LIKENESS = np.float32(0.05)
 OTHER_MATERIAL = np.float32(0.25)
 NEAREST = np.float32(0.025)
 
@@ -34,6 +35,19 @@ class Receivers:
     def __getitem__(self, lanes: Any) -> "Receivers":
         s = GBufferSurface(*(getattr(self.s, name)[lanes] for name in GBufferSurface.__slots__))
         return Receivers(self.pixels[lanes], self.position[lanes], self.tolerance[lanes], s)
+
+
+def alike(r: Receivers, other: GBufferSurface, height: F32, slack: np.float32) -> F32:
+    """[n]"""
+    one = np.float32(1.0)
+    plane = np.maximum(0.0, one - np.abs(height) / (slack * r.tolerance))
+    c = np.maximum(0.0, dot(r.s.shading_normal, other.shading_normal))
+    c2 = c * c
+    facing = c2 * c2 * c2 * c2 * c2 * c2 * c2 * c2 if slack == one else c2
+    roughness = np.maximum(r.s.roughness, other.roughness)
+    allowed = slack * (np.float32(0.02) + ROUGHNESS_TOLERANCE * roughness)
+    rough = np.maximum(0.0, one - np.abs(r.s.roughness - other.roughness) / allowed)
+    return np.asarray(np.maximum(0.0, plane * facing * rough - LEAST_LIKENESS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +83,15 @@ class SentLight:
 
     def likeness(self, r: Receivers, x: Index, y: Index, *, wide: bool) -> F32:
         """[n] of the senders at (x, y)."""
-        slack = WIDE_SLACK if wide else np.float32(1.0)
         other = unpack_surface(self.surface[y, x])
         height = dot(r.s.geometric_normal, self.from_camera(x, y) - r.position)
-        one = np.float32(1.0)
-        plane = np.maximum(0.0, one - np.abs(height) / (slack * r.tolerance))
-        c = np.maximum(0.0, dot(r.s.shading_normal, other.shading_normal))
-        c2 = c * c
-        facing = c2 if wide else c2 * c2 * c2 * c2 * c2 * c2 * c2 * c2
-        roughness = np.maximum(r.s.roughness, other.roughness)
-        allowed = slack * (np.float32(0.02) + ROUGHNESS_TOLERANCE * roughness)
-        rough = np.maximum(0.0, one - np.abs(r.s.roughness - other.roughness) / allowed)
-        alike = np.maximum(0.0, plane * facing * rough - LEAST_LIKENESS)
+        weight = alike(r, other, height, np.float32(1.0))
+        if wide:
+            weight = weight + HARDLY * alike(r, other, height, WIDE_SLACK)
         mirrors = [s.roughness < MIRROR_ROUGHNESS for s in (other, r.s)]
-        alike = np.where(mirrors[0] != mirrors[1], np.float32(0.0), alike)
-        return np.asarray(alike * np.where(other.material == r.s.material, one, OTHER_MATERIAL))
+        weight = np.where(mirrors[0] != mirrors[1], np.float32(0.0), weight)
+        same = other.material == r.s.material
+        return np.asarray(weight * np.where(same, np.float32(1.0), OTHER_MATERIAL))
 
     def gather(self, r: Receivers, corner: Any, side: int, *, wide: bool) -> Gathered:
         """From side x side blocks; `corner` x and y, [n] each, is the first."""

@@ -122,6 +122,7 @@ def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
                 "PLANE_TOLERANCE",
                 "ROUGHNESS_TOLERANCE",
                 "WIDE_SLACK",
+                "HARDLY",
                 "LEAST_LIKENESS",
                 "OTHER_MATERIAL",
                 "NEAREST",
