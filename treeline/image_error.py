@@ -55,25 +55,30 @@ def image_error(
     kept = int(good.sum())
     squares = (x - r) ** 2 / (r * r + FLOOR)
     differences = np.abs(x - r) / (r.mean(axis=2, keepdims=True) + FLOOR)
-    total = float(r.sum())
+    total = _sum(r)
     return ImageError(
-        relative_mse=float(squares.sum()) / (3 * kept) if kept else 0.0,
-        mean_relative=float(differences.sum()) / (3 * kept) if kept else 0.0,
-        bias=float(x.sum()) / total - 1.0 if total > 0 else None,
+        relative_mse=_sum(squares) / (3 * kept) if kept else 0.0,
+        mean_relative=_sum(differences) / (3 * kept) if kept else 0.0,
+        bias=_sum(x) / total - 1.0 if total > 0 else None,
         ssim=_ssim(x, r, exposure) if perceptual else None,
         flip=_flip_mean(x, r, good, exposure) if perceptual else None,
         bad_pixels=bad,
     )
 
 
+def _sum(values: NDArray[Any]) -> float:
+    return float(values.sum(dtype=np.float64))
+
+
 def _finite(picture: F32, reference: F32) -> tuple[Any, Any, NDArray[np.bool_]]:
-    """Both in float64, with black where either is not finite, and where both are."""
+    """Both, with black where either is not finite, and where both are."""
     if picture.shape != reference.shape:
         raise ValueError(f"a picture of {picture.shape} against a reference of {reference.shape}")
     both = np.isfinite(picture) & np.isfinite(reference)
     good = np.asarray(both.all(axis=2), np.bool_)
-    x, r = (np.where(good[..., None], image, 0.0) for image in (picture, reference))
-    return x.astype(np.float64), r.astype(np.float64), good
+    black = np.float32(0.0)
+    x, r = (np.where(good[..., None], image, black) for image in (picture, reference))
+    return x, r, good
 
 
 def relative_error_map(picture: F32, reference: F32) -> NDArray[np.float64]:

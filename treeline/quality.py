@@ -84,7 +84,9 @@ def measure_quality(
     for options, sharing in by_options.items():
         counts[options] = _count(make_frame(replace(options, count=True)))
         for variant in sharing:
-            errors[variant] = _error(make_frame, options, variant, reference, pictures)
+            key = _key(variant, options)
+            if key not in errors:  # several curves pass through the base
+                errors[key] = _error(make_frame, options, variant, reference, pictures)
             progress.advance(variant.name)
     times = _take_turns(make_frame, tuple(by_options), turns, progress)
     found = []
@@ -92,8 +94,13 @@ def measure_quality(
         options = variant.options(base)
         rays, nodes = ({k: variant.samples * n for k, n in c.items()} for c in counts[options])
         ms = variant.samples * np.array(times[options])
-        found.append(Quality(variant, ms, rays, nodes, errors[variant]))
+        found.append(Quality(variant, ms, rays, nodes, errors[_key(variant, options)]))
     return found
+
+
+def _key(variant: Variant, options: FrameOptions) -> tuple[FrameOptions, int, bool]:
+    """What decides a picture."""
+    return options, variant.samples, variant.moving
 
 
 def _count(frame: HybridFrame) -> tuple[dict[str, int], dict[str, int]]:

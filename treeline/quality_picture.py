@@ -13,21 +13,15 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 MARKERS = "osD^vP*Xhp"
 
 
-def check_plotting() -> None:
-    """UserError where matplotlib is not installed."""
+def draw_curve(path: Path, record: dict[str, Any]) -> None:
+    """Writes it as a PNG; log-log, the Pareto front as a grey step line. UserError where matplotlib
+    is not installed."""
     try:
-        import matplotlib
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise UserError(
             "the curve's picture needs matplotlib: pip install 'treeline[metrics]'"
         ) from error
-    matplotlib.use("Agg")
-
-
-def draw_curve(path: Path, record: dict[str, Any]) -> None:
-    """Writes it as a PNG; log-log, the Pareto front as a grey step line."""
-    check_plotting()
-    from matplotlib.figure import Figure
 
     rows, context = record["variants"], record["context"]
     figure = Figure(figsize=(11, 7), dpi=110, layout="constrained")

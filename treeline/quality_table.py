@@ -1,6 +1,8 @@
 """A record of `treeline curve` as a table, and its variants' pictures side by side."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Group
 from rich.text import Text
 
+from engine.gpu.errors import UserError
 from treeline.contact_sheet import Panel, contact_sheet
 from treeline.error_rows import precise
 from treeline.image_error import F32, displayed
@@ -16,6 +19,18 @@ from treeline.report_table import make_table, number, timing_label
 
 COLUMNS = ("variant", "ms", "p5", "p95", "rays", "nodes", "relative MSE", "+-", "bias %", "FLIP")
 SHEET_COLUMNS = 4
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A curve.json. UserError for what is none."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read as JSON ({error})") from error
+    rows = record.get("variants") if isinstance(record, dict) else None
+    if not rows or not all(isinstance(row, dict) and "relative_mse" in row for row in rows):
+        raise UserError(f"{path}: no record of `treeline curve`, it has no variants")
+    return dict(record)
 
 
 def quality_lines(record: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.quality_tables import quality_table
 from engine.gpu.errors import UserError
 from engine.scene.camera import look_at
 from engine.scene.light import Environment, RectLight
@@ -76,6 +77,31 @@ def test_the_pareto_front() -> None:
     assert pareto(points) == [1, 3, 0]
 
 
+def test_the_table_for_people() -> None:
+    def record(adapter: str, scale: float) -> dict[str, Any]:
+        rows = [
+            {"name": n, "ms": {"median": scale * m}, "rays": {"a": 1000, "b": 234}, **error}
+            for n, m, error in (
+                (BASE, 2.0, {"relative_mse": 0.02, "bias": 0.012}),
+                ("half", 1.0, {"relative_mse": 0.1234, "bias": None}),
+            )
+        ]
+        context = {"adapter": adapter, "scene": "hall", "commit": "c", "timing_source": "t"}
+        place = {"width": 8, "height": 4, "reference": {"samples": 1024}}
+        return {"context": context, "variants": rows, **place}
+
+    gpu, cpu = record("H200", 1.0), record("llvmpipe (LLVM)", 100.0)
+    cpu["variants"].pop()
+    text = quality_table([[gpu, cpu], []])
+    lines = text.splitlines()
+    assert lines[0] == "|  | hall: ms, H200 | hall: ms, llvmpipe | rays | relative MSE | bias |"
+    assert lines[2] == "| base | 2.00 | 200 | 1,234 | 0.02 | +1.2% |"
+    assert lines[3] == "| half | 1.00 | - | 1,234 | 0.123 | - |"
+    assert "8x4, reference of 1,024 samples, t, commit c" in lines[-1]
+    assert len(quality_table([[gpu]], ["half"]).splitlines()) == 5
+    assert quality_table([[], []]) == ""
+
+
 def test_points_of_a_curve_are_told_apart() -> None:
     assert point_label({"changes": {"history": 4, "denoiser": 1}, "samples": 1}) == "4"
     assert point_label({"changes": {}, "samples": 8}) == "8"
@@ -106,7 +132,12 @@ def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None
         with Image.open(out / name) as image:
             assert image.width >= text
     assert "Pareto front" in shown.stdout and "history 16" in shown.stdout
+    again = run("curve", "--from", out / "curve.json", "--out", tmp_path / "again")
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "again" / "curve.png").read_bytes() == (out / "curve.png").read_bytes()
+    (tmp_path / "other.json").write_text("{}")
     for words, said in (
+        (["--from", tmp_path / "other.json"], "other.json: no record of `treeline curve`"),
         (["--only", "nothing"], "no curve is named 'nothing'"),
         (["--crop", "5"], "--crop is X,Y"),
         (["--reference", "0"], "a reference is made of 1 to"),

@@ -1,8 +1,8 @@
 """`treeline curve`: cost against error, one option at a time."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,9 +15,13 @@ from treeline.cli.reference import read_reference
 from treeline.json_text import json_text
 from treeline.outputs import whole_folder
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 # size, samples of the reference, pictures compared and timed turns: on a GPU, on a CPU driver.
 GPU_DEFAULTS = ("1920x1080", 1024, 4, 20)
-CPU_DEFAULTS = ("256x144", 64, 3, 4)
+CPU_DEFAULTS = ("192x108", 64, 2, 4)
 LARGEST_CROP = (400, 225)  # of a variant, in the pictures side by side
 
 
@@ -30,7 +34,7 @@ def curve(
         typer.Option(help="Folder for curve.json, curve.png and sheet.png, pictures side by side."),
     ],
     size: Annotated[
-        str | None, typer.Option(metavar="WxH", help="Default 1920x1080; 256x144 on a CPU adapter.")
+        str | None, typer.Option(metavar="WxH", help="Default 1920x1080; 192x108 on a CPU adapter.")
     ] = None,
     reference: Annotated[
         str | None,
@@ -42,7 +46,7 @@ def curve(
     ] = None,
     pictures: Annotated[
         int | None,
-        typer.Option(min=1, help="Of each variant, compared. Default 4; 3 on a CPU adapter."),
+        typer.Option(min=1, help="Of each variant, compared. Default 4; 2 on a CPU adapter."),
     ] = None,
     turns: Annotated[
         int | None,
@@ -52,6 +56,15 @@ def curve(
     crop: Annotated[
         str | None,
         typer.Option(metavar="X,Y", help="Top left of what sheet.png shows. Default: the middle."),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="F.json",
+            help="Draw curve.png of a curve.json that was measured before, or elsewhere.",
+            show_default=False,
+        ),
     ] = None,
     time: TimeOption = None,
     clip: ClipOption = None,
@@ -63,32 +76,78 @@ def curve(
     frames with everything full. Frames that remember light are the 16th of a still camera's, or of
     one that walks and turns until it stands where the reference was made.
     """
+    from importlib.util import find_spec
+
+    from treeline.pictures import save_png
+    from treeline.quality_picture import draw_curve
+    from treeline.quality_table import quality_tables, read_record
+
+    corner = _parse_corner(crop)
+    names = [name.strip() for name in only.split(";") if name.strip()]
+    asked = Asked(flags, size, reference, pictures, turns, names, time, clip)
+    written = ["curve.png"]
+    with whole_folder(out) as folder:
+        if record is not None:
+            measured = read_record(record)
+            draw_curve(folder / "curve.png", measured)
+        else:
+            measured, sheet = _measure(common, asked, corner)
+            (folder / "curve.json").write_text(json_text(measured), encoding="utf-8")
+            save_png(folder / "sheet.png", sheet)
+            written = ["curve.json", "sheet.png"]
+            if find_spec("matplotlib") is not None:
+                draw_curve(folder / "curve.png", measured)
+                written.append("curve.png")
+            else:
+                note("no curve.png: that needs matplotlib (treeline[metrics]); --from draws it")
+    emit_json(measured, common.json)
+    if not common.to_stdout:
+        print_table(quality_tables(measured))
+        for name in written:
+            print(out / name)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be measured, as the command line has it."""
+
+    flags: FrameFlags
+    size: str | None
+    reference: str | None
+    pictures: int | None
+    turns: int | None
+    only: list[str]
+    time: float | None
+    clip: str | None
+
+
+def _measure(
+    common: Common, asked: Asked, corner: tuple[int, int] | None
+) -> tuple[dict[str, Any], "NDArray[np.uint8]"]:
+    """The record, and the variants' pictures side by side."""
     from passes.frame_options import FrameOptions
     from passes.gpu_scene import GpuScene
     from passes.hybrid import HybridFrame
     from treeline import structures
     from treeline.frame_error import bad_pixels_sentence
     from treeline.image_error import FORMULAS
-    from treeline.pictures import save_png
     from treeline.quality import measure_quality
-    from treeline.quality_picture import check_plotting, draw_curve
-    from treeline.quality_table import quality_sheet, quality_tables
+    from treeline.quality_table import quality_sheet
     from treeline.quality_variants import variants
-    from treeline.reference import full_options, make_reference, parse_reference
+    from treeline.reference import make_reference, parse_reference
     from treeline.report_context import plain, structure_context
 
-    chosen = variants([name.strip() for name in only.split(";") if name.strip()])
-    check_plotting()
-    corner = _parse_corner(crop)
-    with whole_folder(out) as folder, steps(common.quiet) as progress:
+    chosen = variants(asked.only)
+    given = parse_reference(asked.reference) if asked.reference is not None else None
+    with steps(common.quiet) as progress:
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
-        width, height = parse_size(size or defaults[0])
-        wanted = parse_reference(reference) if reference is not None else defaults[1]
-        base = FrameOptions(width, height, **flags.fields())
+        width, height = parse_size(asked.size or defaults[0])
+        wanted, turns = given or defaults[1], asked.turns or defaults[3]
+        base = FrameOptions(width, height, **asked.flags.fields())
         progress.begin("loading the scene")
         scene = common.load_scene()
-        pose = choose_pose(scene, time, clip)
+        pose = choose_pose(scene, asked.time, asked.clip)
         posed: dict[str, Any] = pose.fields() if pose else {}
         picture = read_reference(wanted, scene, base, posed)
         prepared = structures.build_for(common, scene, progress, device=device).prepared
@@ -109,39 +168,28 @@ def curve(
             picture.pixels,
             chosen,
             progress,
-            pictures=pictures or defaults[2],
-            turns=turns or defaults[3],
+            pictures=asked.pictures or defaults[2],
+            turns=turns,
         )
-        for quality in found:
-            said = bad_pixels_sentence(quality.error.bad_pixels)
-            if said:
-                note(f"warning: {quality.variant.name}: {said}")
-        context = structure_context(
-            scene, common.scene_name, device, common.build_options(), common.group
-        )
-        record = {
-            "context": context,
-            "width": width,
-            "height": height,
-            "pose": plain(posed),
-            "turns": turns or defaults[3],
-            "formulas": FORMULAS,
-            "reference": {
-                "source": wanted.name if isinstance(wanted, Path) else "made here",
-                "samples": picture.facts.get("samples"),
-                "roughness_cutoff": full_options(base).roughness_cutoff,
-            },
-            "variants": [plain(quality.row()) for quality in found],
-        }
-        (folder / "curve.json").write_text(json_text(record), encoding="utf-8")
-        draw_curve(folder / "curve.png", record)
-        sheet = quality_sheet(found, picture.pixels, LARGEST_CROP, corner, base.exposure)
-        save_png(folder / "sheet.png", sheet)
-    emit_json(record, common.json)
-    if not common.to_stdout:
-        print_table(quality_tables(record))
-        for name in ("curve.json", "curve.png", "sheet.png"):
-            print(out / name)
+    for quality in found:
+        said = bad_pixels_sentence(quality.error.bad_pixels)
+        if said:
+            note(f"warning: {quality.variant.name}: {said}")
+    build = common.build_options()
+    record = {
+        "context": structure_context(scene, common.scene_name, device, build, common.group),
+        "width": width,
+        "height": height,
+        "pose": plain(posed),
+        "turns": turns,
+        "formulas": FORMULAS,
+        "reference": {
+            "source": wanted.name if isinstance(wanted, Path) else "made here",
+            "samples": picture.facts.get("samples"),
+        },
+        "variants": [plain(quality.row()) for quality in found],
+    }
+    return record, quality_sheet(found, picture.pixels, LARGEST_CROP, corner, base.exposure)
 
 
 def _parse_corner(text: str | None) -> tuple[int, int] | None:
