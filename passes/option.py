@@ -15,7 +15,8 @@ KINDS = ("choice", "number", "flag", "bits")
 SCOPES = ("view", "frame", "build", "scene")
 # The term of the frame's cost that an option claims to change: what a ray visits, what a visit
 # takes, how many rays there are, what it takes to put them into queues, what a hit takes to shade
-# or to test, what it takes to build.
+# or to test, what it takes to build; what the rasteriser takes (G-buffer, motion vectors, shadow
+# maps, probes, reflections out of the picture), and what upsampling and filtering light takes.
 COST_TERMS = (
     "nodes",
     "time a node",
@@ -25,6 +26,8 @@ COST_TERMS = (
     "any-hit",
     "build and update",
     "layout bytes",
+    "raster",
+    "filters",
     "none",
 )
 

@@ -25,7 +25,15 @@ from passes.prepare import PreparedScene
 from passes.rays import frame_rays
 from passes.senders import slot_block
 from treeline.ablate_switches import Setup, Switch, find_switches
-from treeline.ablate_terms import TIMED, Judged, Totals, counted_changes, timed_changes, totals
+from treeline.ablate_terms import (
+    TIMED,
+    WHOLE,
+    Judged,
+    Totals,
+    counted_changes,
+    timed_changes,
+    totals,
+)
 from treeline.ablation_table import parse_table
 from treeline.causes import HALF_RESOLUTION
 from treeline.counted_rays import CountedRays, read_counted
@@ -34,7 +42,7 @@ from treeline.paired_effects import FEWEST_PAIRS, interaction, switch_fields
 from treeline.verdict import Verdict, verdict
 
 STRONGEST = 3  # switches that are turned off two by two
-TIMED_TERMS = len(TIMED) + 1  # and updates
+TIMED_TERMS = len(TIMED) + len(WHOLE)
 SLOW = 3.0  # times the base's time
 DRAWS = 4  # until a frame's queues and stacks have the room that it needs
 
@@ -88,12 +96,15 @@ class Variants:
         frame = HybridFrame(self.device, scene.prepared, options, scene)
         self._base = self._base or frame
         # The base's view and default radius: a scene that lacks something has other bounds.
+        base = self._base.inputs
         given = replace(
-            self._base.inputs,
-            seed=options.seed,
-            roughness_cutoff=options.roughness_cutoff,
-            exposure=options.exposure,
-            occlusion_radius=options.occlusion_radius or self._base.inputs.occlusion_radius,
+            frame.inputs,
+            camera=base.camera,
+            light=base.light,
+            more_lights=base.more_lights,
+            environment=base.environment,
+            bounds=base.bounds,
+            occlusion_radius=options.occlusion_radius or base.occlusion_radius,
         )
         pose = self.pose if scene.moving else {"clip": None}
         frame.inputs = replace(setup.inputs(given), **pose)

@@ -32,6 +32,7 @@ LESS_CONTENT = {
     "nodes": "its nodes are not visited any more",
     "build and update": "it is not updated any more",
     "layout bytes": "its part of the structure is gone",
+    "raster": "it is not drawn any more",
 }
 BETTER_BUILDER = "spatial"  # than the default: it splits triangles
 

@@ -8,8 +8,9 @@ before it leave alone, in the order in which one leads to the next:
 - any-hit: calls of the rays that both frames send;
 - nodes: visits of those of them that make as many any-hit calls.
 
-Timed terms are a unit's time in the interleaved runs, by ray type: a pass's fixed part is not told
-from its work, so that they are only judged where the frames have as many units. A term has changed
+Timed terms of a ray type are what its passes take in the interleaved runs: their fixed part is not
+told from their work, so that they are only judged where the frames have as much of that. Others are
+what the whole frame's passes of a kind take. A term has changed
 where its effect is certain, at a level that all tests of an ablation share, and larger than
 TIME_TOLERANCE. What cannot be judged is named with its reason.
 """
@@ -28,14 +29,18 @@ from treeline.paired_effects import certain_change
 # Rounding sends a ray past an edge here and there.
 COUNT_TOLERANCE = 0.02
 TIME_TOLERANCE = 0.05
-# What a pass is for, by the first part of its name.
+# What a pass is for, by the first part of its name: of a ray type, or of the whole frame.
 TIMED = {
     "time a node": ("traverse",),
     "queues": ("rays", "arguments", "sort"),
     "hit shading": ("shade",),
     "any-hit": ("any-hit",),
 }
-UPDATES = "build and update"
+WHOLE = {
+    "build and update": ("update",),
+    "raster": ("gbuffer", "motion", "shadow_map", "probe", "screen"),
+    "filters": ("light", "history", "denoise"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +154,11 @@ def timed_changes(
         elif differ and not changes:
             there = ", ".join(dict.fromkeys(differ))
             found.unjudged[term] = f"rays, nodes or any-hit calls differ in number: {there}"
-    updates = [name for name in names if name.split("/")[0] == "update"]
-    change = certain_change(_ms(on, updates), _ms(off, updates), tests)
-    if abs(change) > TIME_TOLERANCE:
-        found.changes[UPDATES] = change
+    for term, kinds in WHOLE.items():
+        passes = [name for name in names if name.split("/")[0] in kinds]
+        change = certain_change(_ms(on, passes), _ms(off, passes), tests)
+        if abs(change) > TIME_TOLERANCE:
+            found.changes[term] = change
     return found
 
 

@@ -118,6 +118,8 @@ def certain_change(on: ArrayLike, off: ArrayLike, tests: int) -> float:
     reach = quantile(n - 1, coverage) * float(parts.std(ddof=1)) / math.sqrt(n)
     middle = float(parts.mean())
     part = max(middle - reach, 0.0) + min(middle + reach, 0.0)
+    if not before.any():
+        return float(after.any())  # of what was nothing
     return 2 * part / max(1 - part, 1e-9)  # after / before - 1
 
 

@@ -121,12 +121,18 @@ PROFILES = (
         any_hit="inline",
         denoiser="spatial and temporal",
         materials="all textures",
-        options={"occlusion": True, "roughness_cutoff": 1.0, "any_hit_mode": "inline"},
+        options={
+            "occlusion": True,
+            "roughness_cutoff": 1.0,
+            "any_hit_mode": "inline",
+            "history": 32,
+            "denoiser": 4,
+        },
         needs=(
             RAY_QUERIES,
             _limits({**GUARANTEED, "max-storage-buffer-binding-size": LARGE_BINDING}),
         ),
-        not_there=("ray queries in the kernels", "a second bounce", "the denoiser"),
+        not_there=("ray queries in the kernels", "a second bounce"),
     ),
     Profile(
         "HardwareRT_Limited",

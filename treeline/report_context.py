@@ -49,6 +49,7 @@ class Setting:
     frame: FrameOptions  # its size is the measurement's
     occlusion: dict[str, Any] = field(default_factory=dict)  # its radius, if there is any
     tuned: dict[str, Any] = field(default_factory=dict)  # what a tuned profile set, if any
+    profile: dict[str, Any] = field(default_factory=dict)  # which class of machines it was for
     built: dict[str, Any] = field(default_factory=dict)  # treeline.structures.Structure.context
     pose: dict[str, Any] = field(default_factory=dict)  # clip and time, if any
 
@@ -65,6 +66,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
         | plain(setting.occlusion)
         | plain(setting.pose)
         | plain(setting.tuned)
+        | plain(setting.profile)
         | plain(
             {
                 "width": timed.width,

@@ -1,22 +1,27 @@
 """Which profile a machine gets, and that every better one is refused with its reason."""
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passes.frame_options import FrameOptions
-from passes.rays import RAY_TYPES
+from passes.rays import RAY_TYPES, frame_rays
 from treeline import profiles
 from treeline.profiles import (
     GUARANTEED,
     PROFILES,
+    WITHOUT_RAYS,
     Capabilities,
     Profile,
     capabilities,
     negotiate,
 )
 
+Run = Callable[..., Any]
 PLAIN = Capabilities("made up", "wgpu-native 1", frozenset(), GUARANTEED, False)
 HARDWARE = replace(
     PLAIN,
@@ -42,6 +47,10 @@ def test_the_table() -> None:
         assert set(profile.rays) <= known
         options = profile.frame(FrameOptions(8, 8))  # refuses unknown fields and values
         assert options.occlusion == ("occlusion" in profile.rays)
+        assert {ray.name for ray in frame_rays(options)} == set(profile.rays)
+        assert 1 / options.reflection_block == profile.scale or not profile.rays
+        assert options.filtered == (profile.denoiser not in ("none", "running mean"))
+        assert options.any_hit_mode == profile.any_hit or not profile.rays
         assert profile.facts()["name"] == profile.name
 
 
@@ -74,12 +83,17 @@ def test_ray_queries_alone_are_not_enough() -> None:
 
 
 @pytest.mark.parametrize("limit", GUARANTEED)
-def test_too_low_a_limit_leaves_nothing_today(limit: str) -> None:
-    here = replace(PLAIN, limits={**GUARANTEED, limit: GUARANTEED[limit] - 1})
+def test_too_low_a_limit_leaves_the_rasteriser_or_nothing(limit: str) -> None:
+    limits = {**GUARANTEED, limit: min(GUARANTEED[limit], WITHOUT_RAYS.get(limit, 1 << 60)) - 1}
+    here = replace(PLAIN, limits=limits, features=frozenset({"primitive-index"}))
     found = negotiate(here)
-    assert found.chosen is None
-    assert f"{limit} is {GUARANTEED[limit] - 1:,}" in found.refused["ComputeFull"][0]
-    assert all(answer.startswith("refused: ") for _, answer in found.lines())
+    assert f"{limit} is {limits[limit]:,}" in found.refused["ComputeFull"][0]
+    assert f"{limit} is {limits[limit]:,}" in found.refused["ComputeHalf"][0]
+    if limit in WITHOUT_RAYS:
+        assert found.chosen is None
+        assert all(answer.startswith("refused: ") for _, answer in found.lines())
+    else:
+        assert chosen(here) == "RasterFallback"
 
 
 def test_what_comes_later_is_chosen_once_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,3 +117,49 @@ def test_this_adapter(device: Any) -> None:
     assert "timestamp-query" in here.features or "timestamp-query" not in device.features
     found = negotiate(here).chosen
     assert isinstance(found, Profile) and found.name == "ComputeFull"
+
+
+def test_a_command_draws_by_a_profile(run: Run, box: Path, tmp_path: Path) -> None:
+    words = ("--scene", box, "--size", "16x8", "--no-cache", "--optimize", 0)
+    pictures = {}
+    for name in ("auto", "RasterFallback"):
+        out = ("--out", tmp_path / f"{name}.png", "--samples", 1)
+        result = run("render", *words, *out, "--profile", name)
+        assert result.exit_code == 0, result.stderr
+        pictures[name] = (tmp_path / f"{name}.png").read_bytes()
+        wanted = "ComputeFull" if name == "auto" else name
+        assert f"profile {wanted}: occlusion False" in result.stderr
+        # By "auto" it is said why nothing better was taken.
+        assert ("profile HardwareRT_High refused: " in result.stderr) == (name == "auto")
+    assert pictures["auto"] != pictures["RasterFallback"]
+    out = ("--out", tmp_path / "r", "--frames", 1, "--warmup", 0, "--quiet")
+    assert run("report", *words, *out, "--profile", "ComputeFull").exit_code == 0
+    context = json.loads((tmp_path / "r" / "report.json").read_text())["context"]
+    assert context["profile"] == {"name": "ComputeFull", "refused": {}}
+
+
+@pytest.mark.parametrize("command", ["render", "report", "view"])
+def test_a_profile_is_refused_never_replaced(
+    command: str, run: Run, box: Path, tmp_path: Path, one_line: Callable[[Any, int], str]
+) -> None:
+    out = tmp_path / ("p.png" if command == "render" else "folder")
+    words = [command, "--scene", box, "--out", out, "--quiet", "--profile"]
+    refused = one_line(run(*words, "HardwareRT_High"), 2)
+    assert "this profile does not run here: HardwareRT_High: " in refused
+    assert "ray-query" in refused or "ray queries in the kernels: not there yet" in refused
+    unknown = one_line(run(*words, "Best"), 2)
+    assert "no profile is named 'Best'; there are HardwareRT_High, " in unknown
+    both = one_line(run(*words, "ComputeHalf", "--reflection-scale", "quarter"), 2)
+    assert "ComputeHalf sets reflection_scale to half" in both and "not quarter" in both
+    assert not out.exists()
+
+
+def test_nothing_runs_where_every_profile_is_refused(
+    monkeypatch: pytest.MonkeyPatch, run: Run, box: Path, tmp_path: Path, one_line: Any
+) -> None:
+    none = replace(PLAIN, limits=dict.fromkeys(GUARANTEED, 1))
+    monkeypatch.setattr(profiles, "capabilities", lambda device: none)
+    words = ("--scene", box, "--out", tmp_path / "p.png", "-q", "--profile", "auto")
+    refused = one_line(run("render", *words), 2)
+    assert refused.count("no profile runs here: ") == 1
+    assert all(profile.name in refused for profile in PROFILES)

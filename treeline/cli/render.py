@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,7 +18,11 @@ from treeline.cli.console import emit_json, note, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.cli.profile import ProfileFlags, use_profile
 from treeline.outputs import whole_file
+
+if TYPE_CHECKING:
+    from passes.frame_options import FrameOptions
 
 AOVS = ("depth", "normal", "roughness", "material", "object", "metalness", "base_color")
 COUNT_AOVS = f"{'|'.join(SLOT_COUNTS)}/TYPE"
@@ -28,6 +32,7 @@ COUNT_AOVS = f"{'|'.join(SLOT_COUNTS)}/TYPE"
 def render(
     common: Common,
     flags: FrameFlags,
+    profile: ProfileFlags,
     out: Annotated[
         Path,
         typer.Option(
@@ -51,8 +56,8 @@ def render(
     ] = None,
 ) -> None:
     """Render one picture, or those along the scene's camera path."""
-    from passes.hybrid import FrameOptions, HybridFrame
-    from passes.rays import frame_rays
+    from passes.frame_options import FrameOptions
+    from passes.hybrid import HybridFrame
     from treeline import structures
     from treeline.animated_picture import check_animation, save_pictures, series_path
     from treeline.draw_pictures import PathDrawing, draw, pixels_of
@@ -67,10 +72,8 @@ def render(
         count=aov is not None and "/" in aov,
         **flags.fields(),
     )
-    ray_types = [ray.name for ray in frame_rays(options)]
-    known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]
-    if aov is not None and aov not in known:
-        raise UserError(f"no output is named '{aov}'; there are {', '.join(known)}")
+    if profile.profile is None:
+        check_output(aov, options)
     rate = check_fps(camera_path, fps)
     if camera_path and oracle is not None:
         raise UserError("--oracle compares one picture: not with --camera-path")
@@ -83,6 +86,8 @@ def render(
         raise UserError(f"a picture is written as .png, {' or '.join(SUFFIXES)}, not {out.name}")
     with whole_file(out) as path, steps(common.quiet) as progress:
         device = common.open_device()
+        options = replace(options, **use_profile(profile, flags, device, quiet=common.quiet).frame)
+        check_output(aov, options)
         progress.begin("loading the scene")
         scene = common.load_scene()
         pose = choose_pose(scene, time, clip)
@@ -143,3 +148,13 @@ def render(
         print(f"{series_path(out, 0, count)} and {files - 1} more" if several else out)
         if difference is not None:
             print(difference)
+
+
+def check_output(aov: str | None, options: "FrameOptions") -> None:
+    """UserError where frames with these options have no such output."""
+    from passes.rays import frame_rays
+
+    ray_types = [ray.name for ray in frame_rays(options)]
+    known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]
+    if aov is not None and aov not in known:
+        raise UserError(f"no output is named '{aov}'; there are {', '.join(known)}")

@@ -14,6 +14,7 @@ from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
+from treeline.cli.profile import ProfileFlags, use_profile
 from treeline.cli.reference import (
     ErrorPictureOption,
     ReferenceOption,
@@ -37,6 +38,7 @@ def report(
     common: Common,
     flags: FrameFlags,
     tuned: TunedFlags,
+    profile: ProfileFlags,
     out: Annotated[Path, typer.Option(help="Folder for frame.png and report.json, .csv, .html.")],
     size: Annotated[
         str | None,
@@ -112,6 +114,9 @@ def report(
         scene = common.load_scene()
         choice = use_tuned(common, tuned, device, scene)
         common, frame_options = choice.common, replace(frame_options, **choice.frame)
+        asked = use_profile(profile, flags, device, quiet=common.quiet)
+        frame_options = replace(frame_options, **asked.frame)
+        check_budgets(budgets, frame_options)
         options = common.build_options()
         pose = choose_pose(scene, time, clip)
         shown_picture = read_reference(wanted, scene, frame_options, pose.fields() if pose else {})
@@ -175,6 +180,7 @@ def report(
             group=common.group,
             frame=frame_options,
             tuned=choice.context,
+            profile=asked.context,
             occlusion=used,
             built=structure.context(),
             pose=pose.fields() if pose else {},

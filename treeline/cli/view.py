@@ -10,6 +10,7 @@ from treeline.cli.budget import BudgetOption
 from treeline.cli.console import note, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
+from treeline.cli.profile import ProfileFlags, use_profile
 from treeline.cli.tuned import TunedFlags, use_tuned
 
 WINDOW_SIZE = "1280x720"
@@ -21,6 +22,7 @@ def view(
     common: Common,
     flags: FrameFlags,
     tuned: TunedFlags,
+    profile: ProfileFlags,
     size: Annotated[
         str | None,
         typer.Option(
@@ -88,6 +90,7 @@ def view(
         scene = common.load_scene()
         choice = use_tuned(common, tuned, device, scene)
         common = choice.common
+        asked = use_profile(profile, flags, device, quiet=common.quiet)
         start = StartOptions(
             window_size=parse_size(window_size),
             render_size=None if render is None else parse_size(render),
@@ -100,7 +103,7 @@ def view(
             pick=None if pick is None else parse_pixel(pick),
             camera=camera,
             counters=counters,
-            frame={**frame_fields, **choice.frame},
+            frame={**frame_fields, **choice.frame, **asked.frame},
             out=out,
             budgets=budgets,
         )
