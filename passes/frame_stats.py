@@ -75,6 +75,7 @@ class FrameStats:
     forced_waits: int
     timing_source: str
     failures: tuple[str, ...] = ()
+    found: dict[str, int] | None = None  # of passes.screen_counts.COUNT_NAMES; counted
     begins: tuple[float, ...] = ()  # of the passes, from the first one's begin on
     history_lost: str = ""  # why it remembers no light, where it should
     inputs: FrameInputs | None = field(default=None, compare=False, repr=False)  # what it drew

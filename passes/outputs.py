@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from passes.frame_options import FrameOptions
-from passes.rays import RayType, frame_rays
+from passes.rays import RAY_TYPES, RayType, frame_rays
 from passes.slot_counts import COUNT_LABELS, SLOT_COUNTS
 
 Kind = Literal["colour", "scalar", "id", "vector", "count"]
@@ -82,7 +82,8 @@ def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
     rays = frame_rays(options)
     light = tuple(
         Output(ray.name, f"{ray.name} light", "colour", "", ray.name, _light_shader(options, ray))
-        for ray in rays
+        for ray in RAY_TYPES
+        if ray.is_shown(options)
     )
     counts = tuple(
         Output(f"{count}/{ray.name}", label, "count", unit, ray.name, COUNT_SHADER)

@@ -17,6 +17,7 @@ from passes.frame_uniforms import FrameInputs
 from passes.node_histogram import percentiles
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
+from passes.screen_counts import COUNT_NAMES
 from passes.sorting import filled_queue
 
 TLAS_NAME = "(TLAS)"
@@ -121,10 +122,18 @@ def collect_stats(
         forced_waits=traffic.forced_waits,
         timing_source=facts.timing_source,
         failures=tuple(failures),
+        found=_found(numbers),
         begins=tuple((times.spans_ms[:, 0] - times.spans_ms[0, 0]).tolist()),
         history_lost=history_lost,
         inputs=inputs,
     )
+
+
+def _found(numbers: Numbers) -> dict[str, int] | None:
+    """Where reflections were found that were looked for on the screen."""
+    if "screen_counts" not in numbers:
+        return None
+    return dict(zip(COUNT_NAMES, numbers["screen_counts"][0].tolist(), strict=True))
 
 
 def _not_counted(options: FrameOptions, totals: Mapping[str, int]) -> list[str]:

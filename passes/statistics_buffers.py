@@ -17,6 +17,7 @@ from passes.frame_data import FrameData
 from passes.node_histogram import BINS, groups
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
+from passes.screen_counts import SCREEN_COUNTS
 from passes.sorting import filled_queue
 from passes.twins.node_histogram import node_histogram
 
@@ -93,6 +94,8 @@ class StatisticsBuffers:
                 items.append(_Item(queue, QUEUE_HEADER.dtype, 1))
             if data.options.count:
                 items += counted_items(ray, len(data.objects))
+        if data.options.count and data.options.reflections == "screen":
+            items.append(_Item("screen_counts", SCREEN_COUNTS.dtype, 1))
         moving = data.scene.moving
         builds = moving.deforming if moving and data.options.update != "refit" else 0
         self.builds = [_Item(f"build/{i}", ENCODE_SUMMARY.dtype, 1) for i in range(builds)]

@@ -84,6 +84,11 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     add("foliage", foliage, "no vegetation and nothing with holes, or it is all there is")
     half = _option(HALF_RESOLUTION, settings, reflection_scale="half")
     add(HALF_RESOLUTION, half if frame.reflection_scale == "full" else None, "it is so already")
+    # The other way to find them, whichever this frame uses.
+    screen = "screen" if frame.reflections == "rays" else "rays"
+    found.append(_option("reflections", settings, reflections=screen))
+    shadow_map = "map" if frame.shadows == "rays" else "rays"
+    found.append(_option("shadows", settings, shadows=shadow_map))
     for name in ("history", "denoiser"):
         used = getattr(frame, name) > 0
         add(name, _option(name, settings, **{name: 0}) if used else None, "there is none")

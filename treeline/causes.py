@@ -81,6 +81,8 @@ _SWITCHES = {
     "update": "characters_update",
     HALF_RESOLUTION: "ray_count",
     SHADOW_BUDGET: "ray_count",
+    "reflections": "ray_count",
+    "shadows": "ray_count",
     "builder": "bvh_quality",
     "nodes": "bvh_quality",
     "node_kind": "bvh_quality",

@@ -13,12 +13,18 @@ from typing import Any
 from passes.frame_options import FrameOptions
 
 RAY_QUERY = "ray-query"  # wgpu-native's name of the feature
+PRIMITIVE_INDEX = "primitive-index"
 # WebGPU's guaranteed limits, which the frame's kernels and the hall's structure stay within.
 GUARANTEED = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-storage-buffer-binding-size": 128 << 20,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-storage-size": 16384,
+}
+# Of these a frame without rays needs, which binds no structure and has no queues.
+WITHOUT_RAYS = {
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-compute-invocations-per-workgroup": 64,
 }
 LARGE_BINDING = 1 << 30  # bytes: structures of some ten million triangles
 
@@ -96,6 +102,12 @@ def _ray_query(here: Capabilities) -> str | None:
     return ", and ".join(reasons) or None
 
 
+def _raster_ids(here: Capabilities) -> str | None:
+    if PRIMITIVE_INDEX in here.features:
+        return None
+    return f"{here.adapter} does not offer the feature {PRIMITIVE_INDEX}"
+
+
 def _limits(needed: Mapping[str, int]) -> Need:
     def refusal(here: Capabilities) -> str | None:
         short = [
@@ -110,6 +122,7 @@ def _limits(needed: Mapping[str, int]) -> Need:
 
 RAY_QUERIES = Need("hardware ray queries", _ray_query)
 COMPUTE = _limits(GUARANTEED)
+RASTER_IDS = Need("numbers of rasterised triangles", _raster_ids)
 
 PROFILES = (
     Profile(
@@ -187,9 +200,14 @@ PROFILES = (
         any_hit="raster's alpha test",
         denoiser="none",
         materials="base colour, roughness, metalness",
-        options={"occlusion": False, "roughness_cutoff": 0.0, "gbuffer": "raster"},
-        needs=(),
-        not_there=("screen-space reflections", "reflection probes", "shadow maps"),
+        options={
+            "occlusion": False,
+            "roughness_cutoff": 0.6,
+            "gbuffer": "raster",
+            "reflections": "screen",
+            "shadows": "map",
+        },
+        needs=(_limits(WITHOUT_RAYS), RASTER_IDS),
     ),
 )
 

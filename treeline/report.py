@@ -18,6 +18,7 @@ from treeline.cost_model import is_update, mixes_types, predict_frame, traversal
 from treeline.measure import Measurement, SizeRun, median, p95
 from treeline.ray_measures import MEASURES, measured_rays, sum_fields
 from treeline.report_context import Setting, make_context, plain
+from treeline.report_found import FOUND_ROW
 from treeline.report_objects import hit_table_rows, object_rows, update_rows
 from treeline.report_row import Row, add, is_plain, make_row, ratio, timed_row
 from treeline.report_spreads import spread_rows
@@ -28,6 +29,7 @@ def make_report(setting: Setting, bvh: Any, measurement: Measurement) -> dict[st
     rows = [
         *frame_rows(measurement.main),
         *ray_rows(measurement),
+        *found_rows(measurement),
         *spread_rows(measurement),
         *object_rows(measurement),
         *update_rows(measurement),
@@ -81,6 +83,17 @@ def ray_rows(measurement: Measurement) -> list[Row]:
         add(row, "counted", **{item.field: item.of(measured) for item in MEASURES})
         rows.append(row)
     return rows
+
+
+def found_rows(measurement: Measurement) -> list[Row]:
+    """Where reflections were found, if they were looked for on the screen: pixels, one row."""
+    found = measurement.main.counted.found
+    if found is None:
+        return []
+    row = make_row(FOUND_ROW, 1, 0.0)
+    row["run"] = {}
+    add(row, "counted", **{f"{name}_pixels": count for name, count in found.items()})
+    return [row]
 
 
 def build_rows(bvh: Any) -> list[Row]:

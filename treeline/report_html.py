@@ -17,6 +17,7 @@ from treeline.object_tables import (
 )
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
 from treeline.ray_measures import labels
+from treeline.report_found import FOUND_ROW, found_sentence
 from treeline.report_sections import (
     budget_section,
     hit_section,
@@ -72,7 +73,7 @@ def report_html(
 frame.png beside this page is lossless.</figcaption></figure>
 <h2>Where the frame goes</h2><div class="card">{frame_bar(report)}</div>
 {budget_section(report)}{error_section(report, errors)}<h2>What each ray type costs</h2>
-<div class="card">{ray_rows_table(report)}</div>
+<div class="card">{ray_rows_table(report)}{found_lines(report)}</div>
 {spread_section(report)}<h2>Node visits a pixel</h2>
 <div class="maps">{"".join(map_card(t, m) for t, m in maps.items())}</div>
 <h2>Passes</h2><div class="card">{pass_table(report)}</div>
@@ -166,6 +167,11 @@ def ray_rows_table(report: dict[str, Any]) -> str:
         '<p class="soft">The timed and the counted run hit the same things: their hits have one '
         "hash. A counted run's times are never used.</p>"
     )
+
+
+def found_lines(report: dict[str, Any]) -> str:
+    """Where reflections were found, if they were looked for on the screen."""
+    return "".join(f"<p>{escape(found_sentence(row))}</p>" for row in find(report, FOUND_ROW))
 
 
 def pass_table(report: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from treeline.object_tables import (
     update_lines,
 )
 from treeline.ray_measures import labels, terminal_fields
+from treeline.report_found import FOUND_ROW, found_sentence
 
 ROWS_SHOWN = 10  # of a long table; report.json has them all
 
@@ -211,6 +212,7 @@ def report_tables(report: dict[str, Any]) -> Group:
     if find(report, "budget/"):
         parts.append(budget_table(report))
     parts += [ray_table(report)]
+    parts += [Text(found_sentence(row)) for row in find(report, FOUND_ROW)]
     for row in find(report, ERROR_ROW):
         parts += [error_table(row), Text(error_sentence(row))]
     parts.append(object_table(report))

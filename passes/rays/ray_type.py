@@ -65,8 +65,12 @@ class RayType:
 
     def is_sent(self, options: Any) -> bool:
         """Whether frames with these FrameOptions send such rays."""
-        wanted = self.option is None or getattr(options, self.option)
-        return bool(wanted and (self.choice is None or getattr(options, self.choice) == "rays"))
+        by_rays = self.choice is None or getattr(options, self.choice) == "rays"
+        return by_rays and self.is_shown(options)
+
+    def is_shown(self, options: Any) -> bool:
+        """Whether such frames have their light, by rays or otherwise."""
+        return self.option is None or bool(getattr(options, self.option))
 
     @property
     def slots_per_pixel(self) -> int:

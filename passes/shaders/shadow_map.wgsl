@@ -9,12 +9,14 @@
 
 override SHADOW_MAP_SIZE: u32 = 1024u; // pixels a side of a layer
 
-const SHADOW_TAPS_A_SIDE: u32 = 4u; // both searches visit so many points squared
+const SHADOW_TAPS_A_SIDE: u32 = 4u; // of the filter, which visits so many points squared
 // Blockers are looked for up to this many times the light's size from the point, as seen from the
-// light's centre: down to a quarter of the way from it.
+// light's centre: down to a quarter of the way from it. Then in smaller and smaller squares, since
+// what is close to the point hides the light from its immediate neighbourhood alone.
 const SHADOW_SEARCH: f32 = 3.0;
+const SHADOW_RINGS: u32 = 4u; // each a quarter of the one before, with four points
 // The receiving plane is raised by so many texels: what triangles of a curved surface differ by.
-const SHADOW_BIAS: f32 = 1.0;
+const SHADOW_BIAS: f32 = 0.5;
 
 // A texel of the map, and the direction of its centre from the light's: 1 along its face's axis.
 struct MapTexel {
@@ -94,7 +96,7 @@ fn receiver_depth(axes: LightAxes, r: Receiver, direction: vec3f) -> f32 {
 }
 
 // Part of the light, 0 to 1, that is seen from `position` on a surface with this normal, turned to
-// either side. `jitter` in [0, 1)^2 places the points of both searches in their cells.
+// either side. `jitter` in [0, 1)^2 places all these points in their cells.
 fn map_visibility(position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 {
     let axes = light_axes();
     var r: Receiver;
@@ -113,9 +115,8 @@ fn map_visibility(position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 
 
     var blockers = 0u;
     var width = 0.0; // of the penumbra here, in lights
-    for (var i = 0u; i < SHADOW_TAPS_A_SIDE * SHADOW_TAPS_A_SIDE; i += 1u) {
-        var s = tap(i, jitter);
-        s *= SHADOW_SEARCH * max(abs(s.x), abs(s.y)); // closer together near the point
+    for (var i = 0u; i <= 4u * SHADOW_RINGS; i += 1u) {
+        let s = search_point(i, jitter);
         let texel = map_texel(axes, r.offset + s.x * u + s.y * v);
         let depth = frame.view_near / max(texel.stored, 1.0e-30);
         if (depth >= receiver_depth(axes, r, texel.direction)) { continue; }
@@ -125,7 +126,9 @@ fn map_visibility(position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 
         if (blocker_height <= 0.0 || below <= 0.0) { continue; }
         // Where the way from the point through the blocker meets the light's plane.
         let on_light = r.offset + (blocker - r.offset) * (r.height / below);
-        let slack = 1.0 + texel_part * depth * (r.height / below) / least;
+        // The blocker may be anywhere in its texel; towards the light's horizon that moves the
+        // place on the light by more.
+        let slack = 1.0 + texel_part * depth * (reach / below) / least;
         if (abs(dot(on_light, u)) <= slack * u2 && abs(dot(on_light, v)) <= slack * v2) {
             blockers += 1u;
             width += below / blocker_height;
@@ -144,7 +147,14 @@ fn map_visibility(position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 
     return 1.0 - f32(hidden) / f32(SHADOW_TAPS_A_SIDE * SHADOW_TAPS_A_SIDE);
 }
 
-// Point i of a search, each in its own cell of the square from -1 to 1.
+// Where blockers are looked for, in lights: a point in each quarter of each square, then the middle.
+fn search_point(i: u32, jitter: vec2f) -> vec2f {
+    if (i == 4u * SHADOW_RINGS) { return vec2f(0.0); }
+    let side = SHADOW_SEARCH / f32(1u << (2u * (i / 4u)));
+    return side * (vec2f(f32(i & 1u), f32((i >> 1u) & 1u)) + jitter - 1.0);
+}
+
+// Point i of the filter, each in its own cell of the square from -1 to 1.
 fn tap(i: u32, jitter: vec2f) -> vec2f {
     let cell = vec2f(f32(i % SHADOW_TAPS_A_SIDE), f32(i / SHADOW_TAPS_A_SIDE));
     return 2.0 * (cell + jitter) / f32(SHADOW_TAPS_A_SIDE) - 1.0;

@@ -9,7 +9,8 @@ from passes.twins.wgsl_functions import F32, U32, Index, cross, dot, normalize, 
 
 TAPS_A_SIDE = 4
 SEARCH = np.float32(3.0)
-BIAS = np.float32(1.0)
+RINGS = 4
+BIAS = np.float32(0.5)
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 
 
@@ -111,9 +112,8 @@ def map_visibility(
 
     blockers = np.zeros(len(position), np.float32)
     width = np.zeros(len(position), np.float32)
-    for i in range(TAPS_A_SIDE**2):
-        s = tap(i, jitter)
-        s = s * (SEARCH * np.maximum(np.abs(s[:, 0]), np.abs(s[:, 1])))[:, None]
+    for i in range(4 * RINGS + 1):
+        s = search_point(i, jitter)
         texel = map_texel(shadow_map, axes, r.offset + s[:, :1] * u + s[:, 1:] * v)
         depth = near / np.maximum(texel.stored, np.float32(1.0e-30))
         nearer = depth < receiver_depth(axes, r, texel.direction)
@@ -121,7 +121,7 @@ def map_visibility(
         height = dot(blocker, axes.z)
         below = r.height - height
         on_light = r.offset + (blocker - r.offset) * (r.height / below)[:, None]
-        slack = ONE + texel_part * depth * (r.height / below) / least
+        slack = ONE + texel_part * depth * (reach / below) / least
         hides = nearer & (height > 0.0) & (below > 0.0)
         hides &= np.abs(dot(on_light, u)) <= slack * u2
         hides &= np.abs(dot(on_light, v)) <= slack * v2
@@ -137,6 +137,14 @@ def map_visibility(
         hidden += depth < receiver_depth(axes, r, texel.direction)
     visible = np.where(blockers > 0, ONE - hidden / np.float32(TAPS_A_SIDE**2), ONE)
     return np.where(r.height <= 0.0, ZERO, visible)
+
+
+def search_point(i: int, jitter: F32) -> F32:
+    """[n, 2] in lights."""
+    if i == 4 * RINGS:
+        return np.zeros_like(jitter)
+    side = SEARCH / np.float32(4 ** (i // 4))
+    return np.asarray(side * (np.array([i & 1, (i >> 1) & 1], np.float32) + jitter - ONE))
 
 
 def tap(i: int, jitter: F32) -> F32:

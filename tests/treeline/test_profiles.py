@@ -66,7 +66,7 @@ def test_compute_is_what_there_is_today() -> None:
     answers = dict(found.lines())
     assert answers["ComputeFull"] == "CHOSEN"
     assert answers["ComputeHalf"].startswith("possible")
-    assert "shadow maps: not there yet" in answers["RasterFallback"]
+    assert "made up does not offer the feature primitive-index" in answers["RasterFallback"]
     assert list(answers) == [profile.name for profile in PROFILES]
 
 
@@ -99,16 +99,25 @@ def test_too_low_a_limit_leaves_the_rasteriser_or_nothing(limit: str) -> None:
 def test_what_comes_later_is_chosen_once_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tuple(replace(profile, not_there=()) for profile in PROFILES)
     monkeypatch.setattr(profiles, "PROFILES", whole)
-    small = {**GUARANTEED, "max-storage-buffers-per-shader-stage": 4}
+    small = {**GUARANTEED, "max-storage-buffer-binding-size": 32 << 20}
+    numbers = replace(PLAIN, features=frozenset({"primitive-index"}))
     expected = {
         "HardwareRT_High": HARDWARE,
         "HardwareRT_Limited": replace(HARDWARE, limits=GUARANTEED),
         "ComputeFull": PLAIN,
-        "RasterFallback": replace(PLAIN, limits=small),
+        "RasterFallback": replace(numbers, limits=small),
     }
     assert {name: chosen(here) for name, here in expected.items()} == {n: n for n in expected}
-    possible = [name for name, answer in negotiate(PLAIN).lines() if answer.startswith("possible")]
+    lines = negotiate(numbers).lines()
+    possible = [name for name, answer in lines if answer.startswith("possible")]
     assert possible == ["ComputeHalf", "RasterFallback"]
+
+
+def test_the_fallback_traces_nothing(device: Any) -> None:
+    fallback = next(profile for profile in PROFILES if profile.name == "RasterFallback")
+    options = fallback.frame(FrameOptions(8, 8))
+    assert not options.traces and not fallback.not_there
+    assert fallback.refusals(capabilities(device)) == []
 
 
 def test_this_adapter(device: Any) -> None:

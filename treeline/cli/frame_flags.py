@@ -37,6 +37,17 @@ class RaysSent:
             "like theirs, or their block's ray as it is."
         ),
     ] = "edge"
+    reflections: Annotated[
+        Literal["rays", "screen"],
+        typer.Option(help="Reflections by rays, or found on the screen and in a probe."),
+    ] = "rays"
+    shadows: Annotated[
+        Literal["rays", "map"],
+        typer.Option(help="Shadows by rays, or by a map of depths that is drawn from the light."),
+    ] = "rays"
+    shadow_map_size: Annotated[
+        int, typer.Option(metavar="PIXELS", help="Side of each of the map's five faces.")
+    ] = 1024
     history: Annotated[
         int,
         typer.Option(min=0, max=256, help="Frames that light is remembered for; 0: none."),
@@ -79,6 +90,9 @@ class RaysSent:
             "gbuffer": self.gbuffer,
             "reflection_scale": self.reflection_scale,
             "upsample": self.upsample,
+            "reflections": self.reflections,
+            "shadows": self.shadows,
+            "shadow_map_size": self.shadow_map_size,
             "history": self.history,
             "denoiser": self.denoiser,
             "rough_fallback": self.rough_fallback,
