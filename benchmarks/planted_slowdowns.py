@@ -130,8 +130,8 @@ def measure(
 
 def main(
     assets: Annotated[Path, typer.Option(help="Where the two files are.")],
-    size: str = "96x54",
-    pairs: int = 6,
+    size: str = "64x36",
+    pairs: int = 8,
     adapter: str | None = None,
     out: Path | None = None,
 ) -> None:

@@ -69,9 +69,12 @@ def _name(kind: str, pid: int, tid: int, name: str) -> Event:
 
 
 def _complete(name: str, pid: int, tid: int, begin_s: float, seconds: float, **args: Any) -> Event:
+    """Its end is rounded, not its length: Perfetto counts nanoseconds, and drops an event that ends
+    one of them after the next one of its thread begins."""
+    begin, end = _microseconds(begin_s), _microseconds(begin_s + seconds)
     return {
         **{"ph": "X", "name": name, "cat": name.split("/")[0].split(" ")[0]},
-        **{"pid": pid, "tid": tid, "ts": _microseconds(begin_s), "dur": _microseconds(seconds)},
+        **{"pid": pid, "tid": tid, "ts": begin, "dur": round(end - begin, 3)},
         "args": args,
     }
 

@@ -4,6 +4,9 @@ worth: the rank of the runs, an interval for each coefficient, and the error on 
 time = sum over terms of count * coefficient. A coefficient that the runs cannot tell from others,
 because their counts went up and down together, is refused and named with them: least squares would
 give it some value all the same. Columns are scaled before rank and condition are judged.
+
+What disturbs a run makes it longer by a factor: a run counts by its error as a part of what it is
+expected to take. By milliseconds the longest runs alone would decide, and intervals be too narrow.
 """
 
 import math
@@ -22,6 +25,8 @@ F64 = NDArray[np.float64]
 FEWEST_RUNS = 8
 # Directions of the counts that are this much weaker than the strongest are noise, not evidence.
 MAX_CONDITION = 100.0
+# Runs shorter than this part of the longest count as if they were as long: clocks are not exact.
+SHORTEST_PART = 0.02
 INVOLVED = 0.1  # part of such a direction from which a term takes part in it
 SHADE_TERMS = ("hits", "misses")
 
@@ -63,15 +68,17 @@ def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> Cost
         raise UserError(f"a cost model needs {FEWEST_RUNS} runs or more, there are {runs}")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise UserError("a run has a time or a count that is no number")
+    each_ms = _expected(x, y)
+    x, parts = x / each_ms[:, None], y / each_ms
     lengths = np.linalg.norm(x, axis=0)
     scale = np.where(lengths > 0, lengths, 1.0)
     left, strength, directions = np.linalg.svd(x / scale, full_matrices=False)
     rank = int((strength * MAX_CONDITION > strength[0]).sum()) if strength[0] > 0 else 0
     left, strength, kept = left[:, :rank], strength[:rank], directions[:rank]
-    values = (kept.T / strength) @ (left.T @ y) / scale
-    fitted = left @ (left.T @ y)
+    values = (kept.T / strength) @ (left.T @ parts) / scale
+    residuals = parts - left @ (left.T @ parts)
     free = max(1, runs - rank)
-    sigma = math.sqrt(float(((y - fitted) ** 2).sum()) / free)
+    sigma = math.sqrt(float((residuals**2).sum()) / free)
     errors = sigma * np.sqrt(((kept.T / strength) ** 2).sum(axis=1)) / scale
     reach = quantile(free) * errors
     weak = directions[rank:]
@@ -79,12 +86,24 @@ def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> Cost
         _coefficient(names, i, lengths, weak, float(values[i]), float(reach[i]))
         for i in range(len(names))
     )
-    errors_left_out = _left_out(y - fitted, (left**2).sum(axis=1))
+    residual_ms = math.sqrt(float(((residuals * each_ms) ** 2).sum()) / free)
+    errors_left_out = _left_out(residuals, (left**2).sum(axis=1)) * each_ms
     left_out = float(np.sqrt(np.mean(errors_left_out**2)))
     mean = float(y.mean())
     share = left_out / mean if mean > 0 else math.inf
     each = tuple(errors_left_out.tolist())
-    return CostFit(coefficients, rank, runs, sigma, left_out, share, each)
+    return CostFit(coefficients, rank, runs, residual_ms, left_out, share, each)
+
+
+def _expected(x: F64, y: F64) -> F64:
+    """[runs] what each run takes by the others' measure: a first fit, whose runs count by what they
+    took."""
+    least = SHORTEST_PART * float(y.max())
+    if least <= 0:
+        return np.ones(len(y))
+    took = np.maximum(y, least)
+    first = np.linalg.lstsq(x / took[:, None], y / took, rcond=1 / MAX_CONDITION)[0]
+    return np.asarray(np.maximum(x @ first, least))
 
 
 def _coefficient(

@@ -26,28 +26,40 @@ def test_exact_sums_are_found(rng: Rng) -> None:
     assert found.residual_ms < 1e-9 and found.left_out_ms < 1e-9
 
 
-def test_intervals_hold_the_truth(rng: Rng) -> None:
+def disturbed(rng: Rng, ms: np.ndarray, part: float) -> np.ndarray:
+    """Runs that a machine makes longer or shorter by a factor."""
+    return ms * np.exp(part * rng.standard_normal(len(ms)))
+
+
+@pytest.mark.parametrize("part", [0.02, 0.1])
+def test_intervals_hold_the_truth(part: float, rng: Rng) -> None:
+    """Also over runs of very different lengths, as those at half the size are."""
     held = 0
     for _ in range(150):
-        x = counts(rng)
-        y = x @ TRUTH + 0.2 * rng.standard_normal(12)
-        for c, true in zip(fit_costs(x, y, NAMES).coefficients, TRUTH, strict=True):
+        x = counts(rng) * rng.choice([0.2, 0.5, 1.0], (12, 1))
+        found = fit_costs(x, disturbed(rng, x @ TRUTH, part), NAMES)
+        for c, true in zip(found.coefficients, TRUTH, strict=True):
             assert c.low is not None and c.high is not None
             held += c.low <= true <= c.high
     assert 0.91 * 450 <= held <= 0.985 * 450
 
 
 def test_the_left_out_error_is_that_of_leaving_out(rng: Rng) -> None:
+    """With each run's weight as it is with all of them."""
     x = counts(rng)
-    y = x @ TRUTH + 0.3 * rng.standard_normal(12)
+    y = disturbed(rng, x @ TRUTH, 0.05)
     found = fit_costs(x, y, NAMES)
+    first = np.linalg.lstsq(x / y[:, None], np.ones(12), rcond=None)[0]
+    weights = 1 / (x @ first)
+    xs, ys = x * weights[:, None], y * weights
     errors = []
     for i in range(12):
         others = np.arange(12) != i
-        errors.append(y[i] - x[i] @ np.linalg.lstsq(x[others], y[others], rcond=None)[0])
+        errors.append(y[i] - x[i] @ np.linalg.lstsq(xs[others], ys[others], rcond=None)[0])
     assert found.left_out_ms == pytest.approx(np.sqrt(np.mean(np.square(errors))))
     assert found.left_out_share == pytest.approx(found.left_out_ms / y.mean())
-    rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    assert 0.03 < found.left_out_share < 0.12  # of runs that scatter by 5%
+    rest = y - x @ np.linalg.lstsq(xs, ys, rcond=None)[0]
     assert found.residual_ms == pytest.approx(math.sqrt(rest @ rest / 9))  # 12 runs, 3 terms
 
 
@@ -96,7 +108,7 @@ def test_what_cannot_be_told_from_nothing_is_refused(rng: Rng) -> None:
     rays, hits, updates = fit_costs(x, y - 1e-6 * x[:, 2], NAMES).coefficients
     assert rays.value is not None and hits.value is not None
     assert updates.value is None and updates.refused == "the runs do not tell it from 0"
-    assert updates.low is not None and updates.low < -1e-6
+    assert updates.low is not None and updates.low < -0.8e-6
 
 
 def test_a_run_that_alone_shows_a_term_cannot_be_left_out(rng: Rng) -> None:
