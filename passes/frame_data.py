@@ -14,7 +14,7 @@ from bvh.counters import counter_words, table_words
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from passes.candidates import CANDIDATE, queue_names, round_count
-from passes.frame_options import FrameOptions
+from passes.frame_options import PRIMARY, FrameOptions
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs, UniformRecord
 from passes.gpu_scene import GpuScene
@@ -245,10 +245,11 @@ class FrameData:
         return values.reshape(self.height, self.width, 2)
 
     def grow_queues(self, stats: FrameStats) -> None:
-        """Makes room for what the last frame dropped, and for the ray that each dropped one might
-        have sent in its turn."""
+        """Makes room for what the last frame dropped, and for the rays that each dropped one might
+        have led to: one in each slot that starts at another ray's hit."""
         for ray in self.rays:
-            wanted = stats.rays[ray.name].rays + stats.dropped
+            led_to = sum(start != PRIMARY for start in ray.starts_at)
+            wanted = stats.rays[ray.name].rays + stats.dropped * max(1, led_to)
             wanted = min(wanted, self.pixels * ray.slots_per_pixel)
             if wanted > self.capacities[ray.name]:
                 self.capacities[ray.name] = wanted

@@ -15,6 +15,7 @@ HIT_TABLES = ("coarse", "fine")
 # Side of the block of pixels that share a reflection ray (passes/shaders/reflection_block.wgsl).
 REFLECTION_BLOCKS = {"full": 1, "half": 2, "quarter": 4}
 UPSAMPLES = ("edge", "plain")
+MOST_BOUNCES = 4  # of reflections
 MOST_SHADOW_RAYS = 4  # from one surface
 ROUGH_FALLBACKS = ("environment", "lobe", "probe")
 LIGHT_CHOICES = ("importance", "uniform")
@@ -43,6 +44,11 @@ EVERY_TYPE = "all"  # of `sorted_rays`, which else is a ray type's name
 HIT_SORTS = ("none", "material")
 FULL_MASK = 0xFF  # sees every instance
 PRIMARY = "primary"  # in masks, the name of what the G-buffer sees: rasterised or by rays
+
+
+def reflection_name(bounce: int) -> str:
+    """Of the ray type of a path's `bounce`th reflection ray, 1 and on."""
+    return "reflection" if bounce == 1 else f"reflection_{bounce}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,10 @@ class FrameOptions:
     every frame (passes/shaders/reflection_block.wgsl). `upsample` says what its other pixels are
     shown: what arrives at the senders nearby on surfaces like their own ("edge", see
     passes/shaders/upsample.wgsl), or the block's ray as it is ("plain").
+
+    `reflection_bounces` is the most rays of a path of reflections, 1 to MOST_BOUNCES: where a ray
+    hits a surface up to `roughness_cutoff` the next one starts; what the last one hits reflects the
+    environment (passes/rays/bounce.py).
 
     `history` is how many frames light is remembered for, 0 for none; it switches `motion` on.
     `denoiser` is how many rounds of an edge-avoiding filter smooth it, 0 for none: see
@@ -136,6 +146,7 @@ class FrameOptions:
     hit_table: str = "coarse"
     reflection_scale: str = "full"
     upsample: str = UPSAMPLES[0]
+    reflection_bounces: int = 1
     history: int = 0
     denoiser: int = 0
     rough_fallback: str = "environment"
@@ -183,6 +194,10 @@ class FrameOptions:
             raise UserError(f"unknown any-hit mode '{self.any_hit_mode}', there are {there}")
         if not 1 <= self.any_hit_rounds <= MOST_ROUNDS:
             raise UserError(f"any-hit rounds are 1 to {MOST_ROUNDS}, not {self.any_hit_rounds}")
+        if not 1 <= self.reflection_bounces <= MOST_BOUNCES:
+            raise UserError(
+                f"reflection bounces are 1 to {MOST_BOUNCES}, not {self.reflection_bounces}"
+            )
         if not 1 <= self.shadow_rays <= MOST_SHADOW_RAYS:
             raise UserError(f"shadow rays are 1 to {MOST_SHADOW_RAYS}, not {self.shadow_rays}")
         if self.hit_table not in HIT_TABLES:

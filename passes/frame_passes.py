@@ -7,6 +7,7 @@ from a map (`passes.shadow_map_passes`) and reflections from the screen (`passes
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from engine.frame.render_pass import Pass
@@ -21,7 +22,7 @@ from passes.mixed_passes import mixed_passes
 from passes.motion import PreviousPicture
 from passes.probe_passes import probe_passes
 from passes.raster_targets import NO_QUEUE
-from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType
+from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, reflection_types
 from passes.rough_fallback import probe_texture, rough_constants
 from passes.screen_passes import screen_reflection
 from passes.shadow_map_passes import (
@@ -32,7 +33,7 @@ from passes.shadow_map_passes import (
 )
 from passes.sort_passes import sort_hits, sort_rays
 from passes.sorting import filled_queue, hits_of, sorts_hits, sorts_rays
-from passes.stage_passes import StagePasses
+from passes.stage_passes import StagePasses, path_constants, path_shader
 from passes.traverse_passes import traversal, traverse_passes
 
 
@@ -101,12 +102,14 @@ def _rays(make: StagePasses) -> list[Pass]:
     """Every ray type traced by itself, and what stands for those that are not sent."""
     options = make.options
     by_rays, by_map = options.reflections == "rays", options.shadows == "map"
-    passes = [*_reflection_rays(make), *traverse_passes(make, REFLECTION)] if by_rays else []
-    passes += map_shadows(make) if by_map else [_shadow_rays(make)]
+    passes: list[Pass] = []
     if by_rays:
-        passes += _shade(make)
-        passes += [map_reflected_shadows(make)] if by_map else []
-    if not by_map:
+        passes += [*_reflection_rays(make), *traverse_passes(make, REFLECTION), *_bounces(make)]
+    passes += map_shadows(make) if by_map else [_shadow_rays(make)]
+    passes += _shade(make)
+    if by_map:
+        passes += map_reflected_shadows(make)
+    else:
         passes += [*_ordered(make, SHADOW), *traverse_passes(make, SHADOW)]
     if not by_rays:
         passes += [screen_reflection(make)]
@@ -121,7 +124,7 @@ def _mixed_rays(make: StagePasses) -> list[Pass]:
     sorts = [ray for ray in (SHADOW, OCCLUSION) if sorts_rays(make.options, ray)]
     passes = [*_reflection_rays(make), _shadow_rays(make)]
     passes += _ordered(make, SHADOW) if SHADOW in sorts else []
-    passes += [*mixed_passes(make, 0, REFLECTION, SHADOW), *_shade(make)]
+    passes += [*mixed_passes(make, 0, REFLECTION, SHADOW), *_bounces(make), *_shade(make)]
     again = "/rest" if SHADOW in sorts else ""
     if not make.options.occlusion:
         return [*passes, *_ordered(make, SHADOW, again), *traverse_passes(make, SHADOW)]
@@ -150,33 +153,66 @@ def _reflection_rays(make: StagePasses) -> list[Pass]:
     return [rays, *_ordered(make, REFLECTION)]
 
 
+def _bounces(make: StagePasses) -> list[Pass]:
+    """The further rays of paths of reflections, bounce by bounce: each bounce's start at the hits
+    of the one before. Light at all these hits waits for one queue of shadow rays."""
+    passes: list[Pass] = []
+    is_fine = make.options.hit_table == "fine"
+    for before, ray in pairwise(reflection_types(make.options)):
+        rays = make.over_queue(
+            f"rays/{ray.name}",
+            "bounce",
+            before.name,
+            slots={"path": path_shader(before)},
+            constants={
+                "BOUNCE": ray.bounce,
+                "COUNT": make.options.count,
+                "FINE_TABLE": is_fine,
+                **path_constants(make.options, before),
+            },
+            queue=before.queue,
+            results=before.results,
+            push_queue=filled_queue(make.options, ray),
+            # Where nobody reads them something has to be bound all the same.
+            hit_records="hit_records" if is_fine else "surface",
+        )
+        passes += [rays, *_ordered(make, ray), *traverse_passes(make, ray)]
+    return passes
+
+
 def _shadow_rays(make: StagePasses) -> Pass:
     queue = filled_queue(make.options, SHADOW)
     return make.over_tiles("rays/shadow", "shadow", push_queue=queue)
 
 
 def _shade(make: StagePasses) -> list[Pass]:
-    """What reflection rays found; more shadow rays start there."""
-    is_sorted = sorts_hits(make.options, REFLECTION)
+    """What reflection rays found, bounce by bounce; more shadow rays start there."""
     is_fine = make.options.hit_table == "fine"
     by_map = make.options.shadows == "map"
-    shade = make.over_queue(
-        "shade/reflection",
-        "shade",
-        "reflection",
-        slots={"push": NO_PUSH} if by_map else None,
-        constants={
-            "COUNT": make.options.count,
-            "SORTED": is_sorted,
-            "FINE_TABLE": is_fine,
-            "WITHOUT_COLOR": make.options.finds_edges,
-        },
-        push_queue=NO_QUEUE if by_map else filled_queue(make.options, SHADOW),
-        # Where nobody reads them something has to be bound all the same.
-        hit_records="hit_records" if is_fine else "surface",
-        order=f"{hits_of(REFLECTION)}_order" if is_sorted else "texels",
-    )
-    return [*sort_hits(make, REFLECTION), shade]
+    passes: list[Pass] = []
+    for ray in reflection_types(make.options):
+        is_sorted = sorts_hits(make.options, ray)
+        shade = make.over_queue(
+            f"shade/{ray.name}",
+            "shade",
+            ray.name,
+            slots={"path": path_shader(ray)} | ({"push": NO_PUSH} if by_map else {}),
+            constants={
+                "BOUNCE": ray.bounce,
+                "COUNT": make.options.count,
+                "SORTED": is_sorted,
+                "FINE_TABLE": is_fine,
+                **path_constants(make.options, ray),
+            },
+            queue=ray.queue,
+            results=ray.results,
+            push_queue=NO_QUEUE if by_map else filled_queue(make.options, SHADOW),
+            # Where nobody reads them something has to be bound all the same.
+            hit_records="hit_records" if is_fine else "surface",
+            order=f"{hits_of(ray)}_order" if is_sorted else "texels",
+        )
+        passes += [*sort_hits(make, ray), shade]
+    return passes
 
 
 def _lights(make: StagePasses) -> list[Pass]:

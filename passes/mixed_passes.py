@@ -48,7 +48,7 @@ def mixed_kernel(
     if variants[0].while_while != variants[1].while_while:  # one loop serves both
         loops = make.options.while_while
         variants = [replace(v, while_while=loops) for v in variants]
-    stack = max(make.options.kernel_stack(ray.name) for ray in (first, other))
+    stack = max(make.options.kernel_stack(ray.family) for ray in (first, other))
     one, two = (variant.constants() for variant in variants)
     shared = {name: value for name, value in one.items() if name not in OWN}
     slots = {

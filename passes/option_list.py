@@ -17,6 +17,7 @@ from passes.frame_options import (
     HIT_SORTS,
     HIT_TABLES,
     LIGHT_CHOICES,
+    MOST_BOUNCES,
     MOST_DENOISER,
     MOST_HISTORY,
     MOST_ROUNDS,
@@ -244,6 +245,18 @@ OPTIONS: tuple[Option, ...] = (
         choices=UPSAMPLES,
         help="What pixels without a reflection ray are shown: what rays nearby bring to surfaces "
         "like theirs, or their block's ray as it is.",
+    ),
+    of_frame(
+        "reflection_bounces",
+        "reflection bounces",
+        "number",
+        "frame",
+        "rays",
+        low=1,
+        high=MOST_BOUNCES,
+        step=1,
+        help="The most rays of a path of reflections; what the last one hits reflects the "
+        "environment.",
     ),
     of_frame(
         "history",

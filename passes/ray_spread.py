@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passes.rays import RAY_TYPES, RayType
+from passes.rays import BOUNCES, RAY_TYPES, RayType
 from passes.slot_counts import SLOT_COUNTS
 
 U32 = NDArray[np.uint32]
@@ -71,7 +71,7 @@ def slot_bounce(ray: RayType, slot: int) -> int:
     """Of the rays of a slot of a pixel: 1 from what the primary ray sees, else one more than those
     that they start at the hits of."""
     before = ray.starts_at[slot]
-    for other in RAY_TYPES:
+    for other in (*RAY_TYPES, *BOUNCES):
         if other.name == before:
             return 1 + max(slot_bounce(other, i) for i in range(other.slots_per_pixel))
     return 1

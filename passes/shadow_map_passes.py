@@ -17,7 +17,7 @@ from engine.frame.render_pass import Pass, Resources
 from passes.gbuffer import depth_target, draw_pass
 from passes.gpu_scene import GpuScene
 from passes.raster_targets import NO_QUEUE, Target, frame_targets
-from passes.rays import REFLECTION, SHADOW
+from passes.rays import SHADOW, reflection_types
 from passes.stage_passes import SHADERS, StagePasses
 
 NO_PUSH = f"{SHADERS}no_push.wgsl"
@@ -67,14 +67,23 @@ def map_shadows(make: StagePasses) -> list[Pass]:
     ]
 
 
-def map_reflected_shadows(make: StagePasses) -> Pass:
+def map_reflected_shadows(make: StagePasses) -> list[Pass]:
     """What hits of reflection rays see of the light, after they are shaded."""
-    return make.over_queue(
-        "shadow_map/reflection",
-        "shadow_map_reflection",
-        REFLECTION.name,
-        constants=map_constants(make),
-    )
+    return [
+        make.over_queue(
+            f"shadow_map/{ray.name}",
+            "shadow_map_reflection",
+            ray.name,
+            constants={
+                **map_constants(make),
+                "RECORD_WORDS": ray.record.size // 4,
+                "BOUNCE": ray.bounce,
+            },
+            queue=ray.queue,
+            results=ray.results,
+        )
+        for ray in reflection_types(make.options)
+    ]
 
 
 def map_constants(make: StagePasses) -> dict[str, float]:

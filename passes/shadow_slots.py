@@ -4,9 +4,8 @@
 
 from dataclasses import dataclass
 
-from passes.frame_options import MOST_SHADOW_RAYS, FrameOptions
+from passes.frame_options import MOST_BOUNCES, MOST_SHADOW_RAYS, FrameOptions, reflection_name
 
-MOST_BOUNCES = 4
 MOST_SLOTS = MOST_SHADOW_RAYS * (1 + MOST_BOUNCES)  # of a pixel
 # Shaders that know slots.
 SLOT_SHADERS = (
@@ -37,7 +36,8 @@ class ShadowSlots:
     @property
     def starts_at(self) -> tuple[str, ...]:
         """What each slot's ray starts at (`RayType.starts_at`)."""
-        return ("primary",) * self.rays + ("reflection",) * self.rays * self.bounces
+        hits = [reflection_name(1 + bounce) for bounce in range(self.bounces)]
+        return tuple(start for start in ("primary", *hits) for _ in range(self.rays))
 
     @property
     def direct_bytes(self) -> int:
@@ -66,4 +66,5 @@ ONE_RAY = ShadowSlots()
 
 def shadow_slots(options: FrameOptions) -> ShadowSlots:
     """Of a frame with these options."""
-    return ShadowSlots(rays=options.shadow_rays, steps=options.shadow_steps)
+    bounces = options.reflection_bounces if options.reflections == "rays" else 1
+    return ShadowSlots(options.shadow_rays, bounces, options.shadow_steps)

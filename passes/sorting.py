@@ -33,7 +33,7 @@ MATERIAL_BITS = 16
 
 
 def sorts_rays(options: FrameOptions, ray: RayType) -> bool:
-    return options.ray_sort != "none" and options.sorted_rays in (EVERY_TYPE, ray.name)
+    return options.ray_sort != "none" and options.sorted_rays in (EVERY_TYPE, ray.family)
 
 
 def sorts_hits(options: FrameOptions, ray: RayType) -> bool:

@@ -9,6 +9,7 @@ from engine.gpu.stage import Stage
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.gpu_scene import GpuScene
+from passes.rays import RayType
 from passes.shadow_slots import shadow_slots
 from passes.twins.frame import cpu_passes
 
@@ -19,6 +20,7 @@ SURFACE_SHADERS = (
     "motion",
     "motion_depth",
     "reflection",
+    "bounce",
     "shadow",
     "shade",
     "occlusion",
@@ -34,6 +36,16 @@ PUSH_SHADERS = {
     "workgroup": f"{SHADERS}queue_push.wgsl",
     "subgroup": f"{SHADERS}queue_push_subgroup.wgsl",
 }
+
+
+def path_shader(ray: RayType) -> str:
+    """How a stage learns what the path of a reflection ray is worth when it arrives."""
+    return f"{SHADERS}paths/{'first' if ray.bounce == 1 else 'later'}.wgsl"
+
+
+def path_constants(options: FrameOptions, ray: RayType) -> dict[str, float]:
+    """Of that shader."""
+    return {"WITHOUT_COLOR": options.finds_edges} if ray.bounce == 1 else {}
 
 
 class StagePasses:

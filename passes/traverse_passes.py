@@ -17,7 +17,7 @@ from passes.stage_passes import SHADERS, StagePasses
 
 def kernel_variant(scene: GpuScene, options: FrameOptions, ray: RayType | None) -> Variant:
     """The traversal kernel for a ray type (None: primary rays)."""
-    name, any_hit = (ray.name, ray.any_hit) if ray else (PRIMARY, False)
+    name, any_hit = (ray.family, ray.any_hit) if ray else (PRIMARY, False)
     variant = Variant(
         name,
         any_hit=any_hit,
@@ -47,7 +47,7 @@ def traversal(
 ) -> tuple[dict[str, str], Mapping[str, float]]:
     """Slots and override constants of the traversal kernel for a ray type (None: primary rays)."""
     variant = kernel_variant(scene, options, ray)
-    stack = options.kernel_stack(ray.name if ray else PRIMARY)
+    stack = options.kernel_stack(ray.family if ray else PRIMARY)
     slots = kernel_slots(scene, options, variant, stack)
     if ray:
         slots["record"] = ray.record_shader

@@ -17,7 +17,7 @@ from engine.scene.scene import Instance, Scene
 from passes.frame_uniforms import FrameInputs
 from passes.option_list import ViewSettings, find_option
 from passes.rays import RayType, frame_rays
-from treeline.causes import HALF_RESOLUTION, SHADOW_BUDGET
+from treeline.causes import BOUNCE_LIMIT, HALF_RESOLUTION, SHADOW_BUDGET
 
 # What a tree is, whatever the layout of its nodes.
 TREE_OPTIONS = {
@@ -97,7 +97,11 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     asks = frame.any_hit != "opaque" and any(has_holes(scene, i) for i in scene.instances)
     any_hit = _option("any_hit", settings, any_hit="opaque") if asks else None
     add("any_hit", any_hit, "no ray tests for holes")
+    bounces = 1 if frame.reflection_bounces > 1 else 2
+    found.append(_option(BOUNCE_LIMIT, settings, reflection_bounces=bounces))
     for ray in frame_rays(frame):
+        if ray.bounce_of:
+            continue  # silent with the first
         found.append(Switch(ray.name, f"no {ray.name} rays", ("rays",), _without_rays(ray)))
     is_default = all(getattr(build, name) == value for name, value in TREE_OPTIONS.items())
     tree = {**TREE_OPTIONS, "builder": BETTER_BUILDER} if is_default else TREE_OPTIONS

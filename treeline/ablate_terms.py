@@ -165,7 +165,8 @@ def timed_changes(
 def _type_of(name: str, types: Iterable[str]) -> str:
     """The ray type that a pass is for; nothing for one that is for several."""
     part = name.split("/")[1]
-    return next((t for t in types if part == t or part.startswith(f"{t}_")), "")
+    found = [t for t in types if part == t or part.startswith(f"{t}_")]
+    return max(found, key=len, default="")  # a further bounce's name begins as the first's
 
 
 def _as_many(on: Totals, off: Totals, ray_type: str) -> bool:

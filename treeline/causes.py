@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from passes.rays import RAY_TYPES
 
 HALF_RESOLUTION = "half_resolution"
+BOUNCE_LIMIT = "reflection_bounces"
 SHADOW_BUDGET = "shadow_rays"
 # Half the width and half the height; a table may say what really was left.
 HALF_RESOLUTION_RAY_RATIO = 0.25
@@ -80,6 +81,7 @@ _SWITCHES = {
     "refit": "characters_update",
     "update": "characters_update",
     HALF_RESOLUTION: "ray_count",
+    BOUNCE_LIMIT: "ray_count",
     SHADOW_BUDGET: "ray_count",
     "reflections": "ray_count",
     "shadows": "ray_count",

@@ -13,7 +13,7 @@ from passes.bytes_read import bytes_read
 from passes.frame_stats import RayStats
 from passes.hit_table import SUBGROUP
 from passes.ray_spread import RaySpread
-from passes.rays import RAY_TYPES
+from passes.rays import BOUNCES, RAY_TYPES
 
 Number = int | float | None
 
@@ -81,7 +81,7 @@ def _rest(tests: str, hits: str) -> Callable[[Measured], Number]:
 
 
 def _bytes(m: Measured) -> Number:
-    types = [ray for ray in RAY_TYPES if ray.name == m.name]
+    types = [ray for ray in (*RAY_TYPES, *BOUNCES) if ray.name == m.name]
     return bytes_read(types[0], m.stats) if types else None
 
 

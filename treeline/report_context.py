@@ -20,6 +20,7 @@ FRAME_FIELDS = (
     "gbuffer",
     "reflection_scale",
     "upsample",
+    "reflection_bounces",
     "reflections",
     "shadows",
     "shadow_map_size",

@@ -35,6 +35,9 @@ class RayType:
     `silence` makes a frame's inputs (passes.frame_uniforms.FrameInputs) those of one that sends no
     such ray; None where `option` does.
 
+    Reflection rays that start at the hits of reflection rays are types of their own: the path's
+    `bounce`th, as further ones `bounce_of` the first (passes/rays/bounce.py).
+
     `option` is the flag of FrameOptions without which a frame has no such rays, nor passes and
     buffers for them; None: every frame has them. `choice` is the field of FrameOptions that has to
     be "rays" for a frame to send them; None: there is no other way. `block` is the property of
@@ -56,6 +59,8 @@ class RayType:
     block: str | None = None
     silence: Callable[[Any], Any] | None = None
     starts_with: Callable[[FrameOptions], tuple[str, ...]] | None = None
+    bounce: int = 1
+    bounce_of: str = ""
 
     def of(self, options: FrameOptions) -> "RayType":
         """The type as a frame with these options has it."""
@@ -71,6 +76,11 @@ class RayType:
     def is_shown(self, options: Any) -> bool:
         """Whether such frames have their light, by rays or otherwise."""
         return self.option is None or bool(getattr(options, self.option))
+
+    @property
+    def family(self) -> str:
+        """The name under which options know it: masks, kernels, sorted rays."""
+        return self.bounce_of or self.name
 
     @property
     def slots_per_pixel(self) -> int:

@@ -1,13 +1,11 @@
 // Sends one reflection ray from each pixel that is smooth enough, or from those whose turn it is in
-// their block of pixels (reflection_block.wgsl), a lane a block: a visible GGX normal is sampled
-// and the view direction mirrored about it. What a rough lobe sends below the surface that it belongs
-// to, it loses (Heitz 2018, section 5): no ray, no light. A direction above the shading normal's horizon
-// but below the geometric one would start inside the surface: it is mirrored up again and counted in
-// `replaced`.
+// their block of pixels (reflection_block.wgsl), a lane a block (reflect_ray.wgsl). What a rough lobe
+// sends below the surface that it belongs to, it loses (Heitz 2018, section 5): no ray, no light.
+// Directions that had to be raised above the geometric horizon are counted in `replaced`.
 #import passes.frame_uniforms
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/brdf.wgsl"
+#import "passes/shaders/reflect_ray.wgsl"
 #import "passes/shaders/sample_number.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
@@ -42,22 +40,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             let s = unpack_surface(textureLoad(surface, pixel, 0));
             let view = normalize(-camera_direction(pixel));
             let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
-            var half_vector = s.shading_normal;
-            if (s.roughness >= MIRROR_ROUGHNESS) {
-                let b = basis(s.shading_normal);
-                let local = vec3f(dot(view, b.tangent), dot(view, b.bitangent), dot(view, s.shading_normal));
-                let h = sample_visible_normal(local, s.roughness * s.roughness,
-                    sample_number(index, REFLECTION_DIMENSION),
-                    sample_number(index, REFLECTION_DIMENSION + 1u));
-                half_vector = h.x * b.tangent + h.y * b.bitangent + h.z * s.shading_normal;
-            }
-            var direction = normalize(2.0 * dot(view, half_vector) * half_vector - view);
-            wanted = s.roughness < MIRROR_ROUGHNESS || dot(direction, s.shading_normal) > 0.0;
-            let height = dot(direction, s.geometric_normal);
-            if (wanted && height <= 0.0) {
-                direction = normalize(direction + (1.0e-4 - 2.0 * height) * s.geometric_normal);
-                atomicAdd(&push_queue.header.replaced, 1u);
-            }
+            let sent = reflect_ray(view, s.shading_normal, s.geometric_normal, s.roughness,
+                sample_number(index, REFLECTION_DIMENSION), sample_number(index, REFLECTION_DIMENSION + 1u));
+            wanted = !sent.lost;
+            let direction = sent.direction;
+            if (sent.raised) { atomicAdd(&push_queue.header.replaced, 1u); }
             let origin = ray_origin(point, direction);
             let pixel_spread = f32(REFLECTION_BLOCK) * frame.pixel_spread;
             let width = pixel_spread * length(point.position - frame.camera_origin.xyz);

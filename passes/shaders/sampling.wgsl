@@ -21,10 +21,15 @@ const PRIMARY_LIGHT_DIMENSION: u32 = 2u;
 const REFLECTED_LIGHT_DIMENSION: u32 = 4u;
 const OCCLUSION_DIMENSION: u32 = 6u;
 
+// Of a path's reflection ray, 1 and on.
+fn reflection_dimension(bounce: u32) -> u32 {
+    return select(4u + 2u * bounce, REFLECTION_DIMENSION, bounce == 1u);
+}
+
 // Of the place on the light, and of which light, that the `number`th shadow ray of a pixel's surface
 // of that kind goes to (kind and number as in shadow_slot.wgsl).
 fn light_dimension(kind: u32, number: u32) -> u32 {
-    if (number > 0u) { return 32u + 8u * kind + 2u * number; }
+    if (number > 0u || kind > 1u) { return 32u + 8u * kind + 2u * number; }
     return select(PRIMARY_LIGHT_DIMENSION, REFLECTED_LIGHT_DIMENSION, kind > 0u);
 }
 

@@ -1,32 +1,31 @@
 // Shades what reflection rays found: material and textures at a hit, the environment on a miss.
 // Light at a hit waits for its shadow ray, which is pushed here; what the ray carries back to its
-// pixel is weighed by the first surface's reflectance. Beside it lies the distance of the hit.
+// pixel is weighed by the reflectances of its path's surfaces, as $path says, and added to what the
+// path's rays before it brought. Beside it lies the distance of the path's first hit.
 #import passes.frame_uniforms
 #import "bvh/shaders/ray.wgsl"
-#import "passes/shaders/material.wgsl"
+#import "passes/shaders/hit_material.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/light_seen.wgsl"
 #import "passes/shaders/sample_light.wgsl"
 #import "passes/shaders/environment.wgsl"
-#import "passes/shaders/sent_weight.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 #import "passes/shaders/tone_map.wgsl"
+#import $path
 #import $push
-#import passes.hit_records
-#import passes.rays.reflection
 #import passes.rays.shadow
 
 alias PushRecord = ShadowRay;
 
-struct ReflectionQueue {
+struct PathQueue {
     header: AtomicQueueHeader,
-    records: array<ReflectionRay>,
+    records: array<PathRay>,
 }
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
-@group(0) @binding(1) var<storage, read_write> reflection_queue: ReflectionQueue;
-@group(0) @binding(2) var<storage, read> reflection_results: array<Hit>;
+@group(0) @binding(1) var<storage, read_write> queue: PathQueue;
+@group(0) @binding(2) var<storage, read> results: array<Hit>;
 @group(0) @binding(3) var surface: texture_2d<u32>;
 @group(0) @binding(4) var<storage, read> tables: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read> geometry: array<u32>;
@@ -37,16 +36,8 @@ struct ReflectionQueue {
 @group(0) @binding(10) var<storage, read> order: array<u32>; // of the hits, where SORTED
 
 override COUNT: bool = false;
-override FINE_TABLE: bool = false; // every object has a record of its own (passes/hit_records.py)
 override SORTED: bool = false;
-
-// A hit's material by the frame's grouping of hit records.
-fn hit_material(object: u32, point: SurfacePoint, cone_width: f32, cosine: f32) -> SurfaceMaterial {
-    if (!FINE_TABLE) { return material_at(point, cone_width, cosine); }
-    let at = vec2u(object % HIT_RECORDS_A_ROW * MATERIAL_VEC4S, object / HIT_RECORDS_A_ROW);
-    return material_of(textureLoad(hit_records, at, 0), textureLoad(hit_records, at + vec2u(1u, 0u), 0),
-        textureLoad(hit_records, at + vec2u(2u, 0u), 0), point, cone_width, cosine);
-}
+override BOUNCE: u32 = 1u; // of the rays, along their paths
 
 @compute @workgroup_size(64)
 fn main(
@@ -55,7 +46,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     var index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
-    let count = min(atomicLoad(&reflection_queue.header.count), atomicLoad(&reflection_queue.header.capacity));
+    let count = min(atomicLoad(&queue.header.count), atomicLoad(&queue.header.capacity));
     let is_ray = index < count;
     var pixel_index = 0u;
     var weight = vec3f(0.0);
@@ -65,14 +56,13 @@ fn main(
     var material: SurfaceMaterial;
     if (is_ray) {
         if (SORTED) { index = order[index]; }
-        let record = reflection_queue.records[index];
-        let hit = reflection_results[index];
+        let record = queue.records[index];
+        let hit = results[index];
         let origin = vec3f(record.origin[0], record.origin[1], record.origin[2]);
         let direction = vec3f(record.direction[0], record.direction[1], record.direction[2]);
         pixel_index = record.pixel;
-        let pixel = vec2u(pixel_index % frame.width, pixel_index / frame.width);
-        let first = unpack_surface(textureLoad(surface, pixel, 0));
-        weight = sent_weight(first, normalize(-camera_direction(pixel)), direction);
+        let path = path_of(record);
+        weight = path.weight;
 
         var radiance = vec3f(0.0);
         is_hit = hit.object != MISS;
@@ -87,22 +77,37 @@ fn main(
             let n_v = max(dot(point.shading_normal, view), 1.0e-4);
             let f0 = reflectance_at_normal(material.base_color, material.metalness);
             let specular = specular_albedo(f0, material.roughness, n_v);
-            let mirrored = reflect(direction, point.shading_normal);
-            // No second bounce: the hit's own reflection sees the environment.
+            // Where the path ends, the hit's own reflection sees the environment.
+            var mirrored = specular * environment(reflect(direction, point.shading_normal));
+            if (BOUNCE < REFLECTION_BOUNCES && material.roughness <= frame.roughness_cutoff) {
+                mirrored = vec3f(0.0);
+            }
             radiance = material.emissive
                 + diffuse_albedo(material.base_color, material.metalness, specular)
                     * ambient_radiance(point.shading_normal)
-                + specular * environment(mirrored);
+                + mirrored;
             if (COUNT) {
-                atomicAdd(&reflection_queue.header.texture_fetches, material.fetches);
-                atomicAdd(&reflection_queue.header.hits, 1u);
+                atomicAdd(&queue.header.texture_fetches, material.fetches);
+                atomicAdd(&queue.header.hits, 1u);
             }
         }
-        if (first.roughness < MIRROR_ROUGHNESS) {
+        if (path.from_mirror) {
             radiance += light_seen(origin, direction, select(INFINITE_T, hit.t, is_hit));
         }
-        let distance = select(MISS_DISTANCE, min(hit.t, 6.0e4), is_hit);
-        reflected[reflected_place(pixel_index)] = pack_radiance(radiance * weight, distance);
+        radiance *= weight;
+        var distance = select(MISS_DISTANCE, min(hit.t, 6.0e4), is_hit);
+        let place = reflected_place(pixel_index);
+        if (BOUNCE > 1u) {
+            let before = reflected[place];
+            radiance += unpack_radiance(before);
+            distance = unpack2x16float(before.y).y;
+        }
+        reflected[place] = pack_radiance(radiance, distance);
+        if (BOUNCE == 1u) { // paths may end here
+            for (var i = 1u + SHADOW_RAYS; i <= REFLECTION_BOUNCES * SHADOW_RAYS; i += 1u) {
+                reflected[place + i] = vec2u(0u);
+            }
+        }
     }
     for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
         if (number > 0u) { workgroupBarrier(); } // the last push is done with its votes
@@ -112,18 +117,18 @@ fn main(
         if (is_ray) {
             var arriving = vec3f(0.0);
             if (is_hit) {
-                let light = light_sample(pixel_index, 1u, number, point.position, point.geometric_normal,
+                let light = light_sample(pixel_index, BOUNCE, number, point.position, point.geometric_normal,
                     point.shading_normal, view, material.base_color, material.metalness, material.roughness);
                 arriving = light.radiance * weight;
                 wanted = !is_black(arriving);
                 if (wanted) {
                     let start = ray_origin(point, light.to_light);
                     shadow = ShadowRay(array<f32, 3>(start.x, start.y, start.z), light.light_uv,
-                        shadow_slot(pixel_index, 1u, number));
+                        shadow_slot(pixel_index, BOUNCE, number));
                     vote(lane);
                 }
             }
-            reflected[reflected_light_place(pixel_index, 1u, number)] = pack_radiance(arriving, 0.0);
+            reflected[reflected_light_place(pixel_index, BOUNCE, number)] = pack_radiance(arriving, 0.0);
         }
         push(lane, wanted, shadow);
     }

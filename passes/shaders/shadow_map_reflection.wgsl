@@ -9,21 +9,25 @@
 #import "passes/shaders/shadow_map.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 #import passes.queue
-#import passes.rays.reflection
 
-struct ReflectionQueue {
+struct WordQueue {
     header: QueueHeader,
-    records: array<ReflectionRay>,
+    words: array<u32>,
 }
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
-@group(0) @binding(1) var<storage, read> reflection_queue: ReflectionQueue;
-@group(0) @binding(2) var<storage, read> reflection_results: array<Hit>;
+@group(0) @binding(1) var<storage, read> queue: WordQueue;
+@group(0) @binding(2) var<storage, read> results: array<Hit>;
 @group(0) @binding(3) var<storage, read> tables: array<vec4<u32>>;
 @group(0) @binding(4) var<storage, read> geometry: array<u32>;
 @group(0) @binding(5) var shadow_map: texture_depth_2d_array;
 @group(0) @binding(6) var<storage, read> reflected: array<vec2u>;
 @group(0) @binding(7) var<storage, read_write> shadow_results: array<u32>;
+
+override RECORD_WORDS: u32 = 8u;
+override BOUNCE: u32 = 1u; // of the rays, along their paths
+
+const PIXEL_WORD: u32 = 3u; // of a reflection ray's record, whatever its bounce
 
 @compute @workgroup_size(64)
 fn main(
@@ -32,15 +36,15 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = (frame.first_group + group.y * groups.x + group.x) * QUEUE_GROUP_SIZE + lane;
-    if (index >= min(reflection_queue.header.count, reflection_queue.header.capacity)) { return; }
-    let pixel = reflection_queue.records[index].pixel;
-    let hit = reflection_results[index];
+    if (index >= min(queue.header.count, queue.header.capacity)) { return; }
+    let pixel = queue.words[index * RECORD_WORDS + PIXEL_WORD];
+    let hit = results[index];
     for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
-        let light = reflected[reflected_light_place(pixel, 1u, number)];
+        let light = reflected[reflected_light_place(pixel, BOUNCE, number)];
         if (is_black(unpack_radiance(light))) { continue; } // as it is where nothing was hit
         let point = surface_point(hit.object, hit.primitive, hit.u, hit.v);
-        let jitter = unpack2x16unorm(sample_light(pixel, light_dimension(1u, number), 0u));
-        shadow_results[shadow_slot(pixel, 1u, number)] =
+        let jitter = unpack2x16unorm(sample_light(pixel, light_dimension(BOUNCE, number), 0u));
+        shadow_results[shadow_slot(pixel, BOUNCE, number)] =
             pack_visibility(map_visibility(point.position, point.geometric_normal, jitter));
     }
 }

@@ -7,6 +7,7 @@ shadow maps and probes.
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
 from passes.raster_targets import NO_QUEUE
-from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays
+from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, frame_rays, reflection_types
 from passes.rough_fallback import probe_texture
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
@@ -40,6 +41,7 @@ from passes.sorting import (
 )
 from passes.twins.arguments import arguments
 from passes.twins.arguments_mixed import arguments_mixed
+from passes.twins.bounce import bounce
 from passes.twins.composite import composite
 from passes.twins.cpu_pass import CpuPass
 from passes.twins.denoise import denoise
@@ -92,8 +94,8 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     def tracing(ray: RayType) -> dict[str, Any]:
         return {
             "ray": ray.of(options),
-            "sort": options.kernel_sorts(ray.name, ray.any_hit),
-            "mask": options.mask(ray.name),
+            "sort": options.kernel_sorts(ray.family, ray.any_hit),
+            "mask": options.mask(ray.family),
             "flags": options.ray_flags,
         }
 
@@ -168,28 +170,53 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         bind = {**bound, "rejected": behind}
         return [*found, CpuPass(f"{name}/{rounds}", last, bind)]
 
+    is_fine = options.hit_table == "fine"
+    hit_records = "hit_records" if is_fine else "surface"
+
+    def bounces() -> list[CpuPass]:
+        found = []
+        for before, ray in pairwise(reflection_types(options)):
+            bind = {
+                "queue": before.queue,
+                "results": before.results,
+                "push_queue": filled(ray),
+                "hit_records": hit_records,
+            }
+            twin = partial(
+                bounce,
+                number=ray.bounce,
+                count=options.count,
+                fine_table=is_fine,
+                without_color=options.finds_edges,
+            )
+            found += [CpuPass(f"rays/{ray.name}", twin, bind), *ordered(ray), *traverse_passes(ray)]
+        return found
+
     def shade_passes() -> list[CpuPass]:
-        name, hits = f"shade/{REFLECTION.name}", sorted_names(hits_of(REFLECTION))
-        is_sorted = sorts_hits(options, REFLECTION)
-        is_fine = options.hit_table == "fine"
-        bind = {
-            "push_queue": NO_QUEUE if by_map else filled(SHADOW),
-            "hit_records": "hit_records" if is_fine else "surface",
-            "order": hits["order"] if is_sorted else "texels",
-        }
-        twin = partial(
-            shade,
-            count=options.count,
-            fine_table=is_fine,
-            is_sorted=is_sorted,
-            without_color=options.finds_edges,
-            **chosen,
-        )
-        shaded = CpuPass(name, twin, bind)
-        if not is_sorted:
-            return [shaded]
-        bind = {"queue": REFLECTION.queue, "results": REFLECTION.results, **hits}
-        return [CpuPass(f"{name}/keys", hit_keys, bind), radix(name, hits_of(REFLECTION)), shaded]
+        found = []
+        for ray in reflection_types(options):
+            is_sorted = sorts_hits(options, ray)
+            name, hits = f"shade/{ray.name}", sorted_names(hits_of(ray))
+            twin = partial(
+                shade,
+                count=options.count,
+                fine_table=is_fine,
+                is_sorted=is_sorted,
+                bounce=ray.bounce,
+                without_color=options.finds_edges,
+                **chosen,
+            )
+            bind = {"queue": ray.queue, "results": ray.results}
+            if is_sorted:
+                keys = CpuPass(f"{name}/keys", hit_keys, {**bind, **hits})
+                found += [keys, radix(name, hits_of(ray))]
+            bind |= {
+                "push_queue": NO_QUEUE if by_map else filled(SHADOW),
+                "hit_records": hit_records,
+                "order": hits["order"] if is_sorted else "texels",
+            }
+            found.append(CpuPass(name, twin, bind))
+        return found
 
     reflection_rays = [
         CpuPass(
@@ -203,12 +230,14 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     occlusion_rays = CpuPass("rays/occlusion", occlusion, {"push_queue": filled(OCCLUSION)})
 
     def own() -> list[CpuPass]:
-        found = [*reflection_rays, *traverse_passes(REFLECTION)] if by_rays else []
-        found += map_shadows(slots) if by_map else [shadow_rays]
+        found = []
         if by_rays:
-            found += shade_passes()
-            found += [map_reflected_shadows(slots)] if by_map else []
-        if not by_map:
+            found += [*reflection_rays, *traverse_passes(REFLECTION), *bounces()]
+        found += map_shadows(slots) if by_map else [shadow_rays]
+        found += shade_passes()
+        if by_map:
+            found += map_reflected_shadows(options, slots)
+        else:
             found += [*ordered(SHADOW), *traverse_passes(SHADOW)]
         if not by_rays:
             found += [screen_reflection_pass(options, slots)]
@@ -220,7 +249,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         sorts = [ray for ray in (SHADOW, OCCLUSION) if sorts_rays(options, ray)]
         again = "/rest" if SHADOW in sorts else ""
         found = [*reflection_rays, shadow_rays, *(ordered(SHADOW) if SHADOW in sorts else ())]
-        found += [*mixed_passes(0, REFLECTION, SHADOW), *shade_passes()]
+        found += [*mixed_passes(0, REFLECTION, SHADOW), *bounces(), *shade_passes()]
         if not options.occlusion:
             return [*found, *ordered(SHADOW, again), *traverse_passes(SHADOW)]
         found += [occlusion_rays]

@@ -12,7 +12,7 @@ from passes.frame_options import FULL_MASK, FrameOptions
 from passes.frame_uniforms import FrameInputs
 from passes.gbuffer import IDS_FORMAT
 from passes.raster_targets import NO_QUEUE, frame_targets
-from passes.rays import REFLECTION, SHADOW
+from passes.rays import REFLECTION, SHADOW, reflection_types
 from passes.screen_counts import COUNT_NAMES
 from passes.shadow_slots import ShadowSlots
 from passes.twins.camera import camera_direction
@@ -110,8 +110,15 @@ def map_shadows(slots: ShadowSlots) -> list[CpuPass]:
     ]
 
 
-def map_reflected_shadows(slots: ShadowSlots) -> CpuPass:
-    return CpuPass("shadow_map/reflection", partial(shadow_map_reflection, slots=slots))
+def map_reflected_shadows(options: FrameOptions, slots: ShadowSlots) -> list[CpuPass]:
+    return [
+        CpuPass(
+            f"shadow_map/{ray.name}",
+            partial(shadow_map_reflection, slots=slots, bounce=ray.bounce),
+            {"queue": ray.queue, "results": ray.results},
+        )
+        for ray in reflection_types(options)
+    ]
 
 
 def screen_reflection_pass(options: FrameOptions, slots: ShadowSlots) -> CpuPass:

@@ -6,19 +6,18 @@ import numpy as np
 
 from passes.rays.reflection import REFLECTION_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.brdf import MIRROR_ROUGHNESS
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import unpack_surface
 from passes.twins.queue_push import RayQueue
+from passes.twins.reflect_ray import reflect_ray
 from passes.twins.reflection_block import reflection_senders, sending_pixels
 from passes.twins.sample_number import sample_number
-from passes.twins.sampling import REFLECTION_DIMENSION, basis, sample_visible_normal
+from passes.twins.sampling import REFLECTION_DIMENSION
 from passes.twins.shadow_slot import reflected_place
 from passes.twins.surface import ray_origin, surface_point
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.wgsl_functions import (
     U32,
-    dot,
     length,
     normalize,
     pack_2x16_float,
@@ -49,27 +48,17 @@ def reflection(
     view = normalize(-camera_direction(frame, pixels.x, pixels.y))
     u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
     point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
-    normal = s.shading_normal
-    b = basis(normal)
-    local = vector(dot(view, b.tangent), dot(view, b.bitangent), dot(view, normal))
     r1, r2 = (
         sample_number(frame, tables, pixels.index, REFLECTION_DIMENSION + i) for i in range(2)
     )
-    h = sample_visible_normal(local, s.roughness * s.roughness, r1, r2)
-    sampled = h[:, :1] * b.tangent + h[:, 1:2] * b.bitangent + h[:, 2:] * normal
-    half_vector = np.where((s.roughness >= MIRROR_ROUGHNESS)[:, None], sampled, normal)
-    mirrored = np.float32(2.0) * dot(view, half_vector)[:, None] * half_vector - view
-    direction = normalize(mirrored)
-    kept = (s.roughness < MIRROR_ROUGHNESS) | (dot(direction, normal) > 0.0)
-    lost = reflected_place(slots, pixels.index[~kept])
+    direction, raised, is_lost = reflect_ray(
+        view, s.shading_normal, s.geometric_normal, s.roughness, r1, r2
+    )
+    lost = reflected_place(slots, pixels.index[is_lost])
     words = reflected.reshape(-1, 2)
     words[lost] = pack_radiance(np.zeros((len(lost), 3), np.float32), MISS_DISTANCE)
     for i in range(1, 1 + slots.bounces * slots.rays):
         words[lost + np.uint32(i)] = 0
-    height = dot(direction, s.geometric_normal)
-    lift = np.float32(1.0e-4) - np.float32(2.0) * height
-    raised = normalize(direction + lift[:, None] * s.geometric_normal)
-    direction = np.where((height <= 0.0)[:, None], raised, direction)
     pixel_spread = np.float32(reflection_block) * frame["pixel_spread"]
     width = pixel_spread * length(point.position - frame["camera_origin"][:3])
     spread = pixel_spread + s.roughness * s.roughness
@@ -78,5 +67,5 @@ def reflection(
     rays["pixel"] = pixels.index
     rays["direction"] = direction
     rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
-    push_queue.push(rays[kept])
-    push_queue.add("replaced", int((kept & (height <= 0.0)).sum()))
+    push_queue.push(rays[~is_lost])
+    push_queue.add("replaced", int(raised.sum()))

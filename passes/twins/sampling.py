@@ -14,8 +14,12 @@ REFLECTED_LIGHT_DIMENSION = 4
 OCCLUSION_DIMENSION = 6
 
 
+def reflection_dimension(bounce: int) -> int:
+    return REFLECTION_DIMENSION if bounce == 1 else 4 + 2 * bounce
+
+
 def light_dimension(kind: int, number: int) -> int:
-    if number > 0:
+    if number > 0 or kind > 1:
         return 32 + 8 * kind + 2 * number
     return REFLECTED_LIGHT_DIMENSION if kind > 0 else PRIMARY_LIGHT_DIMENSION
 

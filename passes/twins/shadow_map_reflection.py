@@ -19,8 +19,8 @@ from passes.twins.wgsl_functions import F32, U32, unpack_2x16_unorm
 @np.errstate(all="ignore")
 def shadow_map_reflection(
     frame: Any,
-    reflection_queue: RayQueue,
-    reflection_results: Any,
+    queue: RayQueue,
+    results: Any,
     tables: U32,
     geometry: U32,
     shadow_map: F32,
@@ -28,20 +28,19 @@ def shadow_map_reflection(
     shadow_results: U32,
     *,
     slots: ShadowSlots = ONE_RAY,
+    bounce: int = 1,
 ) -> None:
     """Writes `shadow_results` of the hits that light would reach."""
-    count = reflection_queue.count
-    every = reflection_queue.records["pixel"][:count]
+    count = queue.count
+    every = queue.records["pixel"][:count]
     for number in range(slots.rays):
-        light = reflected.reshape(-1, 2)[reflected_light_place(slots, every, 1, number)]
+        light = reflected.reshape(-1, 2)[reflected_light_place(slots, every, bounce, number)]
         lit = np.flatnonzero(~is_black(unpack_radiance(light)))
-        pixel, hit = every[lit], reflection_results[:count][lit]
+        pixel, hit = every[lit], results[:count][lit]
         point = surface_point(
             frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]
         )
-        first = np.zeros(len(lit), np.uint32)
-        jitter = unpack_2x16_unorm(
-            sample_light(frame, tables, pixel, light_dimension(1, number), first)
-        )
+        dimension, first = light_dimension(bounce, number), np.zeros(len(lit), np.uint32)
+        jitter = unpack_2x16_unorm(sample_light(frame, tables, pixel, dimension, first))
         seen = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
-        shadow_results[shadow_slot(slots, pixel, 1, number)] = pack_visibility(seen)
+        shadow_results[shadow_slot(slots, pixel, bounce, number)] = pack_visibility(seen)

@@ -24,6 +24,7 @@ CHANGES = {
     "leaf": "layout bytes",
     "roughness_cutoff": "rays",
     "reflection_scale": "rays",
+    "reflection_bounces": "rays",
     "any_hit": "any-hit",
     "occlusion": "rays",
     "shadow_rays": "rays",
@@ -31,7 +32,7 @@ CHANGES = {
     "hit_table": None,
     "mask/shadow": "nodes",
 }
-VALUES = {"builder": "lbvh", "roughness_cutoff": 0.0}
+VALUES = {"builder": "lbvh", "roughness_cutoff": 0.0, "reflection_bounces": 2}
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ bounce two slots a pixel."""
 import numpy as np
 import pytest
 
-from passes.frame_options import MOST_SHADOW_RAYS
+from passes.frame_options import MOST_BOUNCES, MOST_SHADOW_RAYS, reflection_name
 from passes.rays import SHADOW
-from passes.shadow_slots import MOST_BOUNCES, MOST_SLOTS, ONE_RAY, ShadowSlots
+from passes.shadow_slots import MOST_SLOTS, ONE_RAY, ShadowSlots
 from passes.twins.shadow_slot import (
     direct_place,
     reflected_light_place,
@@ -29,7 +29,8 @@ def test_every_place_is_taken_once(rays: int, bounces: int) -> None:
     count = len(slots.starts_at)
     assert sorted(np.concatenate(found)) == list(range(len(PIXELS) * count)) and count <= MOST_SLOTS
     starts = [slots.starts_at[slot % count] for slot in np.stack(found, 1)[3]]
-    assert starts == ["primary"] * rays + ["reflection"] * rays * bounces
+    hits = [reflection_name(1 + bounce) for bounce in range(bounces)]
+    assert starts == [start for start in ("primary", *hits) for _ in range(rays)]
 
     direct = [direct_place(slots, PIXELS, number) for number in range(rays)]
     assert sorted(np.concatenate(direct)) == list(range(len(PIXELS) * slots.direct_bytes // 8))

@@ -37,6 +37,9 @@ class RaysSent:
             "like theirs, or their block's ray as it is."
         ),
     ] = "edge"
+    reflection_bounces: Annotated[
+        int, typer.Option(min=1, max=4, help="The most rays of a path of reflections.")
+    ] = 1
     reflections: Annotated[
         Literal["rays", "screen"],
         typer.Option(help="Reflections by rays, or found on the screen and in a probe."),
@@ -90,6 +93,7 @@ class RaysSent:
             "gbuffer": self.gbuffer,
             "reflection_scale": self.reflection_scale,
             "upsample": self.upsample,
+            "reflection_bounces": self.reflection_bounces,
             "reflections": self.reflections,
             "shadows": self.shadows,
             "shadow_map_size": self.shadow_map_size,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bvh.header import unpack_header
 from bvh.ray_steps import Step
 from engine.view.lines import LineBatch, LineRenderer
-from passes.rays import RAY_TYPES
+from passes.rays import BOUNCES, RAY_TYPES
 from treeline.view.pick import Pick
 from treeline.view.pixel_rays import PRIMARY, PixelRay
 from treeline.view.ray_walk import RayWalk
@@ -42,11 +42,13 @@ class Segments:
 
 
 def ray_colour(ray_type: str) -> Colour:
-    """Of a ray type in lists and in the picture."""
+    """Of a ray type in lists and in the picture; all bounces of a type share one."""
     if ray_type == PRIMARY:
         return PRIMARY_COLOUR
+    families = {ray.name: ray.family for ray in (*RAY_TYPES, *BOUNCES)}
     names = [ray.name for ray in RAY_TYPES]
-    return TYPE_COLOURS[(names.index(ray_type) if ray_type in names else 0) % len(TYPE_COLOURS)]
+    family = families.get(ray_type, names[0])
+    return TYPE_COLOURS[names.index(family) % len(TYPE_COLOURS)]
 
 
 def ray_segments(

@@ -4,9 +4,9 @@ from importlib import import_module
 from pathlib import PurePath
 from types import ModuleType
 
-from passes.rays import RAY_TYPES
+from passes.rays import BOUNCES, RAY_TYPES
 
 RECORD_TWINS: dict[str, ModuleType] = {
     ray.name: import_module(f"passes.twins.rays.{PurePath(ray.record_shader).stem}")
-    for ray in RAY_TYPES
+    for ray in (*RAY_TYPES, *BOUNCES)
 }

@@ -27,7 +27,7 @@ from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
 from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
 from passes.prepare import prepare
-from passes.rays import RAY_TYPES, RayType, with_every_ray
+from passes.rays import BOUNCES, RAY_TYPES, RayType, with_every_ray
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.frame import cpu_passes
 from passes.twins.queue_push import RayQueue
@@ -144,15 +144,15 @@ class Step:
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-5
 ORIGIN_ULPS = 2  # of the largest coordinate
-PACKED_FIELDS = ("cone", "direction")  # two 16-bit numbers in a word
+PACKED_FIELDS = ("cone", "direction", "path")  # two 16-bit numbers in a word
 PACKED_APART = 0.01  # part of packed numbers that may be one step apart
 # Of node and test counts: the oracle sorts all four children, the kernel finds the nearest; in
 # any-hit traversal they visit unsorted children in different orders.
 COUNTS_APART = {ray.name: 0.15 if ray.any_hit else 0.02 for ray in RAY_TYPES}
 STACK_APART = 3
 RASTER_APART, RASTER_PIXELS = 1e-4, 0.01  # of a depth; part of the pixels that may differ by more
-QUEUE_KEYS = {ray.queue: ray.slot_field for ray in RAY_TYPES}
-CLOSEST_HITS = {ray.results: ray.queue for ray in RAY_TYPES if not ray.any_hit}
+QUEUE_KEYS = {ray.queue: ray.slot_field for ray in (*RAY_TYPES, *BOUNCES)}
+CLOSEST_HITS = {ray.results: ray.queue for ray in (*RAY_TYPES, *BOUNCES) if not ray.any_hit}
 
 
 def close(a: Any, b: Any) -> bool:
@@ -340,12 +340,17 @@ def walk_new(device: Any) -> Callable[..., dict[str, Step]]:
     """As `walk` over a frame of its own, so of the shaders as they are now."""
 
     def walker(
-        prepared: Any, width: int, height: int, every_ray: bool = True, **options: Any
+        prepared: Any,
+        width: int,
+        height: int,
+        rubbish: int = 0,
+        every_ray: bool = True,
+        **options: Any,
     ) -> dict[str, Step]:
         settings = FrameOptions(width, height, gbuffer="rays", **options)
         settings = with_every_ray(settings) if every_ray else settings
         # What a wrong pass leaves out must not lead the next one out of its buffers.
-        return walk_frame(HybridFrame(device, prepared, settings), rubbish=0)
+        return walk_frame(HybridFrame(device, prepared, settings), rubbish=rubbish)
 
     return walker
 

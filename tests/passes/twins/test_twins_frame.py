@@ -308,7 +308,7 @@ BROKEN = {
     ),
     "reflection's light sample": (
         "passes/shaders/shade.wgsl",
-        "light_sample(pixel_index, 1u, ",
+        "light_sample(pixel_index, BOUNCE, ",
         "light_sample(pixel_index, 0u, ",
         {"shade/reflection"},
     ),
