@@ -78,7 +78,7 @@ class FrameData:
             self.textures["hit_records"] = upload_hit_records(device, scene.prepared)
             self.resources["hit_records"] = self.textures["hit_records"].create_view()
             self.given = (*self.given, "hit_records")
-        self.targets = RasterTargets(device, options)
+        self.targets = RasterTargets(device, options, scene.prepared)
         self.resources |= self.targets.resources
         self.given = (*self.given, *self.targets.given)
         self._add_raster_shadows()

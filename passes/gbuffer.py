@@ -21,6 +21,7 @@ from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.gpu_scene import GpuScene
 
 U32 = NDArray[np.uint32]
+Seen = NDArray[np.bool_] | None  # by object; None: all
 
 IDS_FORMAT = "rg32uint"
 ENTRIES = ("opaque_main", "alpha_main", "sphere_main")  # drawn in this order
@@ -76,23 +77,29 @@ class DrawList:
         """The object of each draw."""
         return np.array([index for _, index in self.draws] or [0], np.uint32)
 
-    def instanced(self) -> Iterator[Draw]:
-        """All, the copies of a mesh in one draw: a thousand of them are a thousand times a driver's
-        work otherwise."""
+    def instanced(self, seen: Seen = None) -> Iterator[Draw]:
+        """All, or those that are `seen`, by object; the copies of a mesh in one draw: a thousand of
+        them are a thousand times a driver's work otherwise."""
         at = 0
-        for (entry, first), alike in groupby(self.draws, lambda d: (d[0], self.firsts[d[1]])):
+
+        def kind(draw: tuple[str, int]) -> tuple[str, int, bool]:
+            return draw[0], self.firsts[draw[1]], seen is None or bool(seen[draw[1]])
+
+        for (entry, first, drawn), alike in groupby(self.draws, kind):
             objects = [index for _, index in alike]
-            yield Draw(entry, at, len(objects), first, self.sizes[objects[0]])
+            if drawn:
+                yield Draw(entry, at, len(objects), first, self.sizes[objects[0]])
             at += len(objects)
 
-    def within(self, first: int, count: int) -> Iterator[Draw]:
-        """`count` triangles from `first` on, an object a draw."""
+    def within(self, first: int, count: int, seen: Seen = None) -> Iterator[Draw]:
+        """`count` triangles from `first` on, an object a draw, without what is not `seen`."""
         at = bisect_right(self.ends, first)
         while count > 0:
             entry, index = self.draws[at]
             skipped = first - (self.ends[at] - self.sizes[index])
             drawn = min(count, self.sizes[index] - skipped)
-            yield Draw(entry, at, 1, self.firsts[index] + skipped, drawn, skipped)
+            if seen is None or seen[index]:
+                yield Draw(entry, at, 1, self.firsts[index] + skipped, drawn, skipped)
             first, count, at = first + drawn, count - drawn, at + 1
 
 
@@ -137,11 +144,13 @@ def draw_pass(
     writes: tuple[str, ...],
     also_reads: tuple[str, ...] = (),
     frame: str = "frame",
+    seen: str = "",
     ids: bool = True,
 ) -> Pass:
     """Draws every object of the scene that shares a bit with `mask`, non-opaque ones with the alpha
     test, spheres by the boxes around them, as the FRAME_UNIFORMS resource `frame` sees them.
-    Without `ids` there is no colour attachment, depth alone is drawn."""
+    `seen` names the resource that says which of them it may see (`passes.view_culling`), "" if it
+    sees all. Without `ids` there is no colour attachment, depth alone is drawn."""
     device = scene.device
     accept = "accept_alpha" if scene.has_alpha else "accept_opaque"
     slots = {"accept": f"passes/shaders/{accept}.wgsl"}
@@ -172,13 +181,16 @@ def draw_pass(
     }
     draws = DrawList(scene, mask)
     drawn = device.upload("gbuffer/objects", draws.objects())
-    bundles: dict[int, Any] = {}
+    bundles: dict[int, tuple[bytes | None, Any]] = {}
+
+    def seen_now(resources: Resources) -> Seen:
+        return resources[seen].mask if seen else None
 
     def record(resources: Resources) -> Any:
         encoder = device.wgpu.create_render_bundle_encoder(
             label=name, color_formats=formats, depth_stencil_format="depth32float"
         )
-        put(encoder, resources, draws.instanced())
+        put(encoder, resources, draws.instanced(seen_now(resources)))
         return encoder.finish()
 
     def put(encoder: Any, resources: Resources, wanted: Iterable[Draw]) -> None:
@@ -197,14 +209,15 @@ def draw_pass(
                 encoder.draw_indexed(3 * draw.triangles, draw.copies, 3 * draw.first, 0, draw.at)
 
     def put_part(encoder: Any, resources: Resources, first: int, count: int) -> None:
-        put(encoder, resources, draws.within(first, count))
+        put(encoder, resources, draws.within(first, count, seen_now(resources)))
 
     def encode(encoder: Any, resources: Resources) -> None:
-        # The same buffers each frame: the draws are recorded once.
-        key = id(resources[frame])
-        if key not in bundles:
-            bundles[key] = record(resources)
-        encoder.execute_bundles([bundles[key]])
+        # The same buffers each frame: the draws are recorded once for what is seen.
+        key, now = id(resources[frame]), seen_now(resources)
+        what = None if now is None else now.tobytes()
+        if key not in bundles or bundles[key][0] != what:
+            bundles[key] = what, record(resources)
+        encoder.execute_bundles([bundles[key][1]])
 
     reads = tuple(b.name for b in bindings if b.name not in ("drawn", "frame"))
     parts = Parts(

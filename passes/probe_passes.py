@@ -72,4 +72,5 @@ def face_pass(scene: GpuScene, target: Target, index: int, mask: int) -> Pass:
         writes=(target.name, "probe_depth"),
         also_reads=(target.name, "probe_depth") if index else (),
         frame=target.view(index),
+        seen=target.seen(index),
     )

@@ -11,8 +11,10 @@ from engine.gpu.errors import LimitError
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs
 from passes.gbuffer import IDS_FORMAT
+from passes.prepare import PreparedScene
 from passes.raster_views import CUBE, HALF_CUBE, RasterView, light_views, probe_views
 from passes.screen_counts import SCREEN_COUNTS
+from passes.view_culling import SeenObjects, object_boxes
 
 NO_QUEUE = "no_queue"  # what a stage binds whose rays nobody traces
 
@@ -32,6 +34,10 @@ class Target:
 
     def view(self, index: int) -> str:
         return f"{self.layer(index)}/view"
+
+    def seen(self, index: int) -> str:
+        """Resource of the SeenObjects of the view."""
+        return f"{self.layer(index)}/seen"
 
     def views(self, inputs: FrameInputs) -> list[RasterView]:
         """Of each layer; none of a depth buffer that other views share."""
@@ -56,8 +62,9 @@ class RasterTargets:
     """Of one frame; without shadow maps and probes it is empty. `given` are the resources that hold
     data before the frame, `cleared` those that begin as zeros."""
 
-    def __init__(self, device: Device, options: FrameOptions) -> None:
+    def __init__(self, device: Device, options: FrameOptions, prepared: PreparedScene) -> None:
         self.device = device
+        self._boxes = object_boxes(prepared) if options.has_shadow_map else None
         self.targets = frame_targets(options)
         self.textures: dict[str, Any] = {}
         self.resources: dict[str, Any] = {}
@@ -107,15 +114,19 @@ class RasterTargets:
                 name = target.view(index)
                 usage = "UNIFORM|COPY_DST"
                 self.resources[name] = self.device.buffer(name, FRAME_UNIFORMS.size, usage)
+                self.resources[target.seen(index)] = SeenObjects()
                 self.given = (*self.given, name)
 
     def write(self, inputs: FrameInputs, record: NDArray[np.void]) -> None:
-        """Before a frame is encoded: the views' uniforms, after the picture's `record`."""
+        """Before a frame is encoded: the views' uniforms, after the picture's `record`, and what
+        they see."""
         for target in self.targets:
             for index, view in enumerate(target.views(inputs)):
                 own = record.copy()
                 view.put_into(own, target.size)
                 self.device.write(self.resources[target.view(index)], own)
+                if self._boxes is not None:
+                    self.resources[target.seen(index)].mask = self._boxes.seen(view)
 
     def read(self, name: str) -> NDArray[Any]:
         """A target's texels, [layers, size, size] depths or [layers, size, size, 2] ids. Waits."""

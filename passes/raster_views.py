@@ -44,6 +44,12 @@ class RasterView:
     up: F64
     half: bool = False
 
+    def planes(self) -> F64:
+        """[4, 3] normals, into the view, of the planes through `origin` that bound it."""
+        lower = self.up if self.half else self.axis + self.up
+        sides = [self.axis + self.right, self.axis - self.right, lower, self.axis - self.up]
+        return np.array(sides)
+
     def put_into(self, record: NDArray[np.void], size: int) -> None:
         """Makes a picture's FRAME_UNIFORMS record that of this view, `size` pixels a side."""
         shift = 0.5 * self.up if self.half else np.zeros(3)

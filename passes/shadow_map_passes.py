@@ -53,6 +53,7 @@ def depth_pass(scene: GpuScene, target: Target, index: int, mask: int) -> Pass:
         writes=(target.name,),
         also_reads=(target.name,) if index else (),
         frame=target.view(index),
+        seen=target.seen(index),
         ids=False,
     )
 

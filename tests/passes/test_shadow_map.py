@@ -197,3 +197,22 @@ def test_hits_of_reflection_rays_are_shadowed(kit: Any, draw: Any, room: Any) ->
     mirror = drawn["rays"].aov("roughness") < 0.02
     assert np.abs(by_map - by_rays)[mirror].mean() < 0.02 * by_rays[mirror].mean()
     assert np.abs(by_map - by_rays).mean() < 0.02 * by_rays.mean()
+
+
+def test_views_leave_out_what_they_cannot_see(kit: Any, draw: Any, room: Any) -> None:
+    """Fewer objects are drawn, and the same is seen."""
+    drawn = draw(room, 8, 8, reflections="screen", shadows="map", shadow_map_size=256)
+    frame, targets = drawn.frame, drawn.frame.data.targets
+    masks = [v.mask for name, v in targets.resources.items() if name.endswith("/seen")]
+    assert len(masks) == 11
+    assert 0.1 < np.mean([mask.mean() for mask in masks]) < 0.8
+    assert all(mask[7] for mask in masks)  # it deforms
+    culled = [targets.read(name) for name in ("shadow_map", "probe_ids")]
+    targets._boxes = None
+    for name, seen in targets.resources.items():
+        if name.endswith("/seen"):
+            seen.mask = None
+    frame.run()
+    whole = [targets.read(name) for name in ("shadow_map", "probe_ids")]
+    for first, second in zip(culled, whole, strict=True):
+        np.testing.assert_array_equal(first, second)
