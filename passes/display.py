@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.gpu.compute_scope import ComputePasses
 from engine.gpu.device import Device
 from engine.gpu.readback_ring import ReadbackRing
-from engine.gpu.stage import Stage
+from engine.gpu.stage import Dispatch, Stage
 from passes.display_records import (
     DISPLAY_RANGE,
     DISPLAY_UNIFORMS,
@@ -56,7 +56,8 @@ class DisplayPass:
         self._range = device.buffer("display_range", DISPLAY_RANGE.size)
         self._palette = device.buffer("palette", 4 * 256)
         self._palette_name = ""
-        self._written = b""  # what the uniforms hold
+        self._written: Any = None  # what the uniforms are of
+        self._outputs: tuple[tuple[Output, ...], dict[str, Output]] = ((), {})
         self._passes = ComputePasses()
         self._probe = Probe(device)
         self._ring = ReadbackRing(device, RANGE_RESULT_BYTES + PROBE_BYTES, RING_SLOTS)
@@ -64,6 +65,8 @@ class DisplayPass:
         self._stages: dict[tuple[Any, ...], Stage] = {}
         self._ranges: dict[tuple[str, bool], tuple[float, float, float]] = {}
         self._value: Value | None = None
+        self._planned: tuple[Any, ...] = ()  # what is to be shown, and how
+        self._plan: Any = None
 
     def encode(
         self,
@@ -84,27 +87,47 @@ class DisplayPass:
         palette for differences, as far to both sides of 0 as the range's farther end. `cursor` is
         the pixel that `value` is to tell of. ValueError for an output that the frame has not,
         another size, or a baseline of another."""
-        found = self._find(frame, output)
-        self._check_baseline(frame, found, baseline)
         self._receive()
-        self._write_uniforms(frame, found, value_range, baseline)
-        self._write_palette(palette if baseline is None else DIVERGING)
-        resources = self._resources(frame, found, baseline)
+        wanted = (frame, frame.made, output, palette, value_range, baseline)
+        if wanted != self._planned:
+            self._planned = ()
+            self._plan = self._make_plan(frame, output, palette, value_range, baseline)
+            self._planned = wanted
+        found, dispatches = self._plan
+        ranged = has_range(found)
         encoder.clear_buffer(self._range)
         scope = self._passes.begin(encoder, "display")
-        self._encode_range(scope, found, resources)
-        tiles = (-(-self.width // 8), -(-self.height // 8))
-        is_light = found.kind == "colour" and found.ray_type is not None
-        constants = _light_constants(frame, found) if is_light else {}
-        self._stage(found.shader, constants).dispatch(scope, resources, tiles)
+        for dispatch in dispatches:
+            dispatch.encode(scope)
         scope.end()
+        if cursor is None and not ranged:
+            return
         copies = [(self._range, 0, RANGE_RESULT_BYTES)]
         if cursor is not None:
             self._probe.encode(encoder, frame, found, cursor, self.texture, baseline)
             copies.append((self._probe.buffer, 0, PROBE_BYTES))
-        if cursor is not None or has_range(found):
-            tag = (frame, found, baseline is not None, cursor)
-            self._ring.encode(encoder, copies, tag)
+        self._ring.encode(encoder, copies, (frame, found, baseline is not None, cursor))
+
+    def _make_plan(
+        self,
+        frame: HybridFrame,
+        output: str,
+        palette: str,
+        value_range: tuple[float, float] | None,
+        baseline: Any,
+    ) -> tuple[Output, list[Dispatch]]:
+        """What shows an output, until something else is to be shown, or in another way; writes what
+        it reads."""
+        found = self._find(frame, output)
+        self._check_baseline(frame, found, baseline)
+        self._write_uniforms(frame, found, value_range, baseline)
+        self._write_palette(palette if baseline is None else DIVERGING)
+        resources = self._resources(frame, found, baseline)
+        is_light = found.kind == "colour" and found.ray_type is not None
+        constants = _light_constants(frame, found) if is_light else {}
+        tiles = (-(-self.width // 8), -(-self.height // 8))
+        shown = self._stage(found.shader, constants).prepare(resources, tiles)
+        return found, [*self._range_dispatches(found, resources), shown]
 
     def submitted(self) -> None:
         """After the submission of what was encoded: its range and value begin to come back."""
@@ -196,7 +219,10 @@ class DisplayPass:
                 f"a display of {self.width}x{self.height} shows no frame of "
                 f"{data.width}x{data.height}"
             )
-        found = {output.name: output for output in frame.outputs()}
+        outputs = frame.outputs()
+        if outputs is not self._outputs[0]:
+            self._outputs = (outputs, {output.name: output for output in outputs})
+        found = self._outputs[1]
         if name not in found:
             raise ValueError(f"the frame has no output '{name}', there are {', '.join(found)}")
         if frame is not self._frame:
@@ -229,10 +255,15 @@ class DisplayPass:
         value_range: tuple[float, float] | None,
         baseline: Any,
     ) -> None:
+        slots = 0 if output.count is None else _ray(frame, output).slots_per_pixel
+        wanted = (output, slots, value_range, baseline is not None)
+        if wanted == self._written:
+            return
+        self._written = wanted
         record = np.zeros(1, DISPLAY_UNIFORMS.dtype)
         if output.count is not None:
             record["field"] = SLOT_COUNTS.index(output.count)
-            record["slots_per_pixel"] = _ray(frame, output).slots_per_pixel
+            record["slots_per_pixel"] = slots
         elif output.name in SURFACE_FIELDS:
             record["field"] = SURFACE_FIELDS.index(output.name)
         record["difference"] = baseline is not None
@@ -242,9 +273,7 @@ class DisplayPass:
             high = max(abs(low), abs(high))
             low = -high
         record["low"], record["high"] = low, high
-        if record.tobytes() != self._written:
-            self._written = record.tobytes()
-            self.device.write(self._uniforms, record)
+        self.device.write(self._uniforms, record)
 
     def _write_palette(self, name: str) -> None:
         if name != self._palette_name:
@@ -270,15 +299,18 @@ class DisplayPass:
             }
         return resources
 
-    def _encode_range(self, scope: Any, output: Output, resources: dict[str, Any]) -> None:
+    def _range_dispatches(self, output: Output, resources: dict[str, Any]) -> list[Dispatch]:
         if not has_range(output):
-            return
+            return []
         kind = "depth" if output.name == "depth" else "counts"
         gather = self._stage(f"passes/shaders/display_range_{kind}.wgsl")
-        gather.dispatch(scope, resources, -(-self.width * self.height // PIXELS_PER_GROUP))
+        groups = -(-self.width * self.height // PIXELS_PER_GROUP)
         resolve = "passes/shaders/display_range_resolve.wgsl"
-        constants = {"DEPTH": 1.0} if output.name == "depth" else {}
-        self._stage(resolve, constants).dispatch(scope, resources, 1)
+        constants = {"DEPTH": 1.0} if kind == "depth" else {}
+        return [
+            gather.prepare(resources, groups),
+            self._stage(resolve, constants).prepare(resources, 1),
+        ]
 
     def _stage(self, path: str, constants: Mapping[str, float] = MappingProxyType({})) -> Stage:
         key = (path, *sorted(constants.items()))

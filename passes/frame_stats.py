@@ -4,12 +4,14 @@ Times are milliseconds from timestamps (NaN where the adapter has none). Fields 
 pipelines know are None in a timed frame.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from bvh.gpu.trace_rays import FAILURES
 from passes.frame_uniforms import FrameInputs
+
+Stage = Callable[[], Mapping[str, Any]]  # gives fields of `FrameStats`
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +81,26 @@ class FrameStats:
     begins: tuple[float, ...] = ()  # of the passes, from the first one's begin on
     history_lost: str = ""  # why it remembers no light, where it should
     inputs: FrameInputs | None = field(default=None, compare=False, repr=False)  # what it drew
-    _collect: "Callable[[], FrameStats] | None" = field(
-        default=None, init=False, compare=False, repr=False
-    )
+    _stages: tuple[Stage, ...] = field(default=(), init=False, compare=False, repr=False)
 
     @classmethod
-    def later(cls, collect: "Callable[[], FrameStats]", **known: Any) -> "FrameStats":
-        """Those that `collect` gives, which is called once somebody asks for a field that is not
-        among the `known` ones: of sixty frames a second few are looked into."""
+    def later(cls, *stages: Stage, **known: Any) -> "FrameStats":
+        """Those whose fields `stages` give, all together but for the `known` ones. A stage is
+        called once somebody asks for what neither is known nor came from a stage before it: of
+        sixty frames a second few are looked into."""
         stats = object.__new__(cls)
-        for name, value in {**known, "_collect": collect}.items():
+        for name, value in {**known, "_stages": stages}.items():
             object.__setattr__(stats, name, value)
         return stats
 
     def __getattr__(self, name: str) -> Any:
         """Of a slot that is still empty."""
-        collect = None if name == "_collect" else self._collect
-        if collect is None:
+        stages = () if name == "_stages" else self._stages
+        if not stages:
             raise AttributeError(f"frame statistics have no {name}")
-        object.__setattr__(self, "_collect", None)
-        found = collect()
-        for item in fields(self):
-            if item.init:
-                object.__setattr__(self, item.name, getattr(found, item.name))
+        object.__setattr__(self, "_stages", stages[1:])
+        for found, value in stages[0]().items():
+            object.__setattr__(self, found, value)
         return getattr(self, name)
 
     @property

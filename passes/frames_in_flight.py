@@ -5,8 +5,10 @@ later they have arrived, and say the same as if the frame had been waited for.
 """
 
 import time
+from array import array
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,14 @@ from engine.gpu.readback_ring import ReadbackRing
 from passes.frame_data import FrameData
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs
-from passes.read_back import ReadFacts, Traffic, collect_stats
+from passes.read_back import (
+    ReadFacts,
+    Traffic,
+    known_of,
+    read_counts,
+    read_ticks,
+    read_times,
+)
 from passes.statistics_buffers import StatisticsBuffers, StatisticsLayout
 
 
@@ -80,34 +89,29 @@ class FramesInFlight:
         """Of a frame in which all went well only that is found out now."""
         layout = self.statistics.layout
         unbuilt = self.statistics.unbuilt(layout.unpack(packed)) if self.statistics.builds else []
-        period_ns = self.data.device.timestamp_period_ns
-        read = partial(
-            _read, self.facts, layout, self.frame.names, period_ns, sent, packed, tuple(unbuilt)
-        )
+        facts = self.facts
+        counts = partial(_read_counts, facts, layout, packed, tuple(unbuilt))
+        known: dict[str, Any] = {"dropped": 0, "valid": True, "failures": ()}
         if unbuilt or layout.troubled(packed):
-            return read()
-        return FrameStats.later(
-            read,
-            dropped=0,
-            valid=True,
-            failures=(),
-            counted=self.facts.options.count,
-            history_lost=sent.history_lost,
-            inputs=sent.inputs,
-        )
+            known = counts()
+        known |= known_of(facts, sent.traffic, sent.inputs, sent.history_lost)
+        period_ns = self.data.device.timestamp_period_ns
+        ticks = packed[layout.size :]
+        times = partial(_read_times, self.frame.names, ticks, period_ns, sent.encode_ms)
+        return FrameStats.later(times, counts, **known)
 
 
-def _read(
-    facts: ReadFacts,
-    layout: StatisticsLayout,
-    names: tuple[str, ...],
-    period_ns: float,
-    sent: _Sent,
-    packed: bytes,
-    unbuilt: tuple[str, ...],
-) -> FrameStats:
-    """Statistics out of what was copied of a frame with passes of these names."""
-    ticks = np.frombuffer(packed, np.uint64, offset=layout.size)
-    times = times_of(names, ticks, period_ns, sent.encode_ms)
-    numbers, lost = layout.unpack(packed), sent.history_lost
-    return collect_stats(facts, numbers, times, sent.traffic, sent.inputs, unbuilt, lost)
+def _read_times(
+    names: tuple[str, ...], packed: bytes, period_ns: float, encode_ms: float
+) -> dict[str, Any]:
+    """Of a frame with passes of these names, from its copied ticks."""
+    ticks = array("Q", packed)
+    if len(ticks) and 0 not in ticks:
+        return read_ticks(names, ticks, period_ns, encode_ms)
+    return read_times(times_of(names, np.frombuffer(packed, np.uint64), period_ns, encode_ms))
+
+
+def _read_counts(
+    facts: ReadFacts, layout: StatisticsLayout, packed: bytes, unbuilt: tuple[str, ...]
+) -> dict[str, Any]:
+    return read_counts(facts, layout.unpack(packed), unbuilt)

@@ -75,6 +75,8 @@ class HybridFrame:
         self.compile_ms = device.composer.compile_ms - compiled
         self.inputs = frame_inputs(self.scene.prepared, options)
         self._overfull: FrameStats | None = None
+        self._outputs: tuple[FrameOptions, tuple[Output, ...]] | None = None  # asked every frame
+        self.made = 0  # how often its passes were bound to buffers, which are others then
         self.whole = False  # whether the buffers hold one frame, or will when the GPU is done
         self._make_frame()
 
@@ -87,6 +89,7 @@ class HybridFrame:
             cleared=self.data.cleared,
         )
         self._in_flight = FramesInFlight(self.data, self._frame)
+        self.made += 1
 
     def run(
         self,
@@ -250,7 +253,9 @@ class HybridFrame:
 
     def outputs(self) -> tuple[Output, ...]:
         """Everything of this frame that can be looked at (passes/display.py shows it)."""
-        return frame_outputs(self.options)
+        if self._outputs is None or self._outputs[0] is not self.options:
+            self._outputs = (self.options, frame_outputs(self.options))
+        return self._outputs[1]
 
     def run_cpu(self, until: str | None = None) -> dict[str, Any]:
         """The last frame, as a first sample, by the stages' NumPy twins: every resource by name

@@ -79,6 +79,59 @@ def collect_stats(
     """Statistics of the frame that `numbers` (`StatisticsLayout.unpack`), `times` and `inputs`
     belong to; `unbuilt` says which trees had no room (`MovingScene.unbuilt`), `history_lost` why
     it remembers no light."""
+    return FrameStats(
+        **read_times(times),
+        **read_counts(facts, numbers, unbuilt),
+        **known_of(facts, traffic, inputs, history_lost),
+    )
+
+
+def known_of(
+    facts: ReadFacts, traffic: Traffic, inputs: FrameInputs, history_lost: str
+) -> dict[str, Any]:
+    """The fields that nothing has to be read back for."""
+    return {
+        "counted": facts.options.count,
+        "upload_bytes": traffic.upload_bytes,
+        "readback_bytes": traffic.readback_bytes,
+        "forced_waits": traffic.forced_waits,
+        "timing_source": facts.timing_source,
+        "history_lost": history_lost,
+        "inputs": inputs,
+    }
+
+
+def read_times(times: FrameTimes) -> dict[str, Any]:
+    """The fields that tell of time."""
+    return {
+        "passes": times.passes_ms,
+        "frame_total_ms": times.total_ms,
+        "frame_gaps_ms": times.gaps_ms,
+        "cpu_ms": times.encode_ms,
+        "begins": tuple((times.spans_ms[:, 0] - times.spans_ms[0, 0]).tolist()),
+    }
+
+
+def read_ticks(
+    names: Sequence[str], ticks: Sequence[int], period_ns: float, encode_ms: float
+) -> dict[str, Any]:
+    """`read_times` from timestamps that are all written, each `period_ns` long: plain numbers, of
+    which there are too few for NumPy to be worth its calls."""
+    ms = 1e-6 * period_ns
+    begins, ends = ticks[::2], ticks[1::2]
+    took = [ms * (end - begin) for begin, end in zip(begins, ends, strict=True)]
+    total = ms * (max(ends) - min(begins))
+    return {
+        "passes": dict(zip(names, took, strict=True)),
+        "frame_total_ms": total,
+        "frame_gaps_ms": total - sum(took),
+        "cpu_ms": encode_ms,
+        "begins": tuple([ms * (begin - begins[0]) for begin in begins]),
+    }
+
+
+def read_counts(facts: ReadFacts, numbers: Numbers, unbuilt: Sequence[str]) -> dict[str, Any]:
+    """The fields that tell of rays and objects, and of what went wrong."""
     rays: dict[str, RayStats] = {}
     objects: dict[tuple[str, str], dict[str, int]] = {}
     failed = int(numbers["primary_failed"][0])
@@ -107,26 +160,14 @@ def collect_stats(
     if dropped:
         failures.append(f"{dropped} rays were dropped by full queues")
     failures += unbuilt
-    return FrameStats(
-        passes=times.passes_ms,
-        frame_total_ms=times.total_ms,
-        frame_gaps_ms=times.gaps_ms,
-        cpu_ms=times.encode_ms,
-        rays=rays,
-        objects=objects,
-        dropped=dropped,
-        valid=not failures,
-        counted=facts.options.count,
-        upload_bytes=traffic.upload_bytes,
-        readback_bytes=traffic.readback_bytes,
-        forced_waits=traffic.forced_waits,
-        timing_source=facts.timing_source,
-        failures=tuple(failures),
-        found=_found(numbers),
-        begins=tuple((times.spans_ms[:, 0] - times.spans_ms[0, 0]).tolist()),
-        history_lost=history_lost,
-        inputs=inputs,
-    )
+    return {
+        "rays": rays,
+        "objects": objects,
+        "dropped": dropped,
+        "valid": not failures,
+        "failures": tuple(failures),
+        "found": _found(numbers),
+    }
 
 
 def _found(numbers: Numbers) -> dict[str, int] | None:

@@ -52,7 +52,7 @@ class StatisticsLayout:
     def __init__(self, items: Sequence[_Item]) -> None:
         self.items = tuple(items)
         self.size = sum(item.size for item in items)
-        self._troubles = np.array(_trouble_words(items), np.intp)
+        self._troubles = _trouble_words(items)
 
     def unpack(self, packed: bytes) -> dict[str, NDArray[Any]]:
         """Item by name out of the copied bytes."""
@@ -64,7 +64,8 @@ class StatisticsLayout:
 
     def troubled(self, packed: bytes) -> bool:
         """Whether a queue dropped anything or a traversal failed."""
-        return bool(np.frombuffer(packed, np.uint32)[self._troubles].any())
+        words = memoryview(packed).cast("I")
+        return any(words[place] for place in self._troubles)
 
 
 def _trouble_words(items: Sequence[_Item]) -> list[int]:

@@ -16,7 +16,7 @@ miss). Where ray types are traced mixed (`passes.mixed`) there is no such sum.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -51,9 +51,18 @@ def mixes_types(names: Iterable[str]) -> bool:
 
 def traversal_ms(passes: Mapping[str, float], ray_type: str) -> float:
     """What a frame's passes took to trace a type; NaN where types are mixed."""
-    if mixes_types(passes):
+    traversals = _traversals(tuple(passes), ray_type)
+    if traversals is None:
         return float("nan")
-    return sum(ms for name, ms in passes.items() if is_traversal_of(ray_type, name))
+    return sum([passes[name] for name in traversals])
+
+
+@lru_cache(maxsize=64)
+def _traversals(names: tuple[str, ...], ray_type: str) -> tuple[str, ...] | None:
+    """Those of a frame's passes that trace a type; None where types are mixed."""
+    if mixes_types(names):
+        return None
+    return tuple(name for name in names if is_traversal_of(ray_type, name))
 
 
 def type_ms(passes: Mapping[str, float], ray_type: str) -> float:

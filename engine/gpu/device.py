@@ -139,6 +139,9 @@ class Device:
         self.forced_waits = 0
         self.allocated_bytes = 0
         self._fence: Any = None
+        from wgpu.backends.wgpu_native._api import ffi, libf
+
+        self._ffi, self._write_buffer = ffi, libf.wgpuQueueWriteBuffer
 
     def _timestamp_period(self) -> float:
         if "timestamp-query" not in self.features:
@@ -198,7 +201,9 @@ class Device:
             raw = raw.reshape(-1).view(np.uint8)
             raw = np.concatenate([raw, np.zeros(-raw.size % 4, np.uint8)])
         self.upload_bytes += raw.nbytes
-        self.wgpu.queue.write_buffer(buffer, offset, raw)
+        # As wgpu-py's `write_buffer`, which looks at the data twice more before it goes there.
+        data = self._ffi.from_buffer(raw)
+        self._write_buffer(self.wgpu.queue._internal, buffer._internal, offset, data, raw.nbytes)
 
     def read(self, buffer: Any, dtype: Any = np.uint32, offset: int = 0, count: int = -1) -> Any:
         """Reads back `count` items of `dtype` (all by default); waits for the GPU."""

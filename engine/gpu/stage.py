@@ -112,6 +112,20 @@ class BindGroups:
         self._groups.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """A stage over so many workgroups, bound: what it is bound to stays alive with it."""
+
+    pipeline: Any
+    group: Any
+    size: tuple[int, int, int]
+
+    def encode(self, scope: Any) -> None:
+        scope.set_pipeline(self.pipeline)
+        scope.set_bind_group(0, self.group)
+        scope.dispatch_workgroups(*self.size)
+
+
 class Stage:
     """One compute shader. `constants` are its WGSL `override`s, `slots` its composed parts. Stages
     made of the same things share a pipeline (engine/gpu/pipelines.py).
@@ -157,6 +171,11 @@ class Stage:
         """Encodes the stage with the group counts at `offset` of the buffer `arguments`."""
         self._bind(encoder, resources)
         encoder.dispatch_workgroups_indirect(arguments, offset)
+
+    def prepare(self, resources: Mapping[str, Any], groups: int | tuple[int, int]) -> "Dispatch":
+        """What `dispatch` would encode, for a dispatch that comes again and again."""
+        size = fold_groups(groups) if isinstance(groups, int) else (*groups, 1)
+        return Dispatch(self._pipeline.native, self.bind_groups.get(resources), size)
 
     def _bind(self, encoder: Any, resources: Mapping[str, Any]) -> None:
         encoder.set_pipeline(self._pipeline.native)

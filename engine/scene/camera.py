@@ -30,7 +30,7 @@ class Camera:
         if self is other:
             return True
         lens = (self.y_fov, self.near) == (other.y_fov, other.near)
-        return lens and bool(np.array_equal(self.transform, other.transform))
+        return lens and bool((self.transform == other.transform).all())
 
     @property
     def position(self) -> F64:

@@ -6,6 +6,7 @@ looking straight up or down, and a pitch kept within a quarter turn never flips 
 units are metres, angles radians, mouse moves logical pixels, times seconds.
 """
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
@@ -52,8 +53,14 @@ FLY_KEYS = {  # key -> direction in camera axes (right, world up, forward)
 
 def rotation(yaw: float, pitch: float) -> F64:
     """[3, 3] camera-to-world axes (right, up, back) of a direction; yaw 0 looks along -Z."""
-    sy, cy, sp, cp = np.sin(yaw), np.cos(yaw), np.sin(pitch), np.cos(pitch)
+    sy, cy, sp, cp = math.sin(yaw), math.cos(yaw), math.sin(pitch), math.cos(pitch)
     return np.array([[cy, sy * sp, sy * cp], [0.0, cp, -sp], [-sy, cy * sp, cy * cp]])
+
+
+def backward(yaw: float, pitch: float) -> tuple[float, float, float]:
+    """The last of `rotation`'s axes."""
+    level = math.cos(pitch)
+    return math.sin(yaw) * level, -math.sin(pitch), math.cos(yaw) * level
 
 
 def direction_angles(forward: F64, right: F64) -> tuple[float, float]:
@@ -87,6 +94,7 @@ class CameraControl(ABC):
     def set_box(self, box: F64) -> None:
         """[2, 3] minimum and maximum of the scene."""
         self.box = np.asarray(box, np.float64).reshape(2, 3).copy()
+        self._centre: list[float] = self.box.mean(0).tolist()
         diagonal = float(np.linalg.norm(self.box[1] - self.box[0]))
         self.diagonal = diagonal if 0 < diagonal < np.inf else 1.0
 
@@ -96,8 +104,7 @@ class CameraControl(ABC):
         self.y_fov, self.near = camera.y_fov, camera.near
         self.position = camera.position
         self.yaw, self.pitch = direction_angles(camera.forward, camera.transform[:3, 0])
-        centre = self.box.mean(0)
-        ahead = float((centre - self.position) @ camera.forward)
+        ahead = float((self._centre - self.position) @ camera.forward)
         self.distance = self._reach(ahead if ahead > 0 else 0.25 * self.diagonal)
         self._touch()
 
@@ -118,31 +125,38 @@ class CameraControl(ABC):
         self._still_at = self._clock() + STILL_AFTER_S
 
     def _reach(self, distance: float) -> float:
-        return float(np.clip(distance, NEAREST * self.diagonal, FARTHEST * self.diagonal))
+        return min(max(float(distance), NEAREST * self.diagonal), FARTHEST * self.diagonal)
 
     def _place(
         self, position: F64, yaw: float, pitch: float, distance: float | None = None
     ) -> None:
         """Moves the camera; a place too far out to be a number is not taken."""
         limit = FARTHEST * self.diagonal
-        centre = self.box.mean(0)
-        if not (np.isfinite(position).all() and np.isfinite([yaw, pitch]).all()):
+        place = position.tolist()
+        if not all(map(math.isfinite, (*place, yaw, pitch))):
             return
-        self.position = centre + np.clip(position - centre, -limit, limit)
-        self.yaw = float(np.remainder(yaw + np.pi, 2 * np.pi) - np.pi)
-        self.pitch = float(np.clip(pitch, -0.5 * np.pi, 0.5 * np.pi))
+        self.yaw = (yaw + math.pi) % (2 * math.pi) - math.pi
+        self.pitch = min(max(pitch, -0.5 * math.pi), 0.5 * math.pi)
         if distance is not None:
             self.distance = self._reach(distance)
-        transform = np.eye(4)
+        transform = np.zeros((4, 4))
         transform[:3, :3] = rotation(self.yaw, self.pitch)
-        transform[:3, 3] = self.position
+        transform[:3, 3] = [
+            middle + min(max(at - middle, -limit), limit)
+            for at, middle in zip(place, self._centre, strict=True)
+        ]
+        transform[3, 3] = 1.0
+        self.position = transform[:3, 3].copy()
         self._camera = Camera(transform, self.y_fov, self.near)
         self._touch()
 
     def _turn_about_pivot(self, yaw: float, pitch: float) -> None:
-        pivot = self.pivot
-        pitch = float(np.clip(pitch, -0.5 * np.pi, 0.5 * np.pi))
-        self._place(pivot + self.distance * rotation(yaw, pitch)[:, 2], yaw, pitch)
+        if not (math.isfinite(yaw) and math.isfinite(pitch)):
+            return
+        pitch = min(max(pitch, -0.5 * math.pi), 0.5 * math.pi)
+        turns = zip(backward(yaw, pitch), backward(self.yaw, self.pitch), strict=True)
+        shift = [self.distance * (new - old) for new, old in turns]
+        self._place(self.position + shift, yaw, pitch)
 
     # ---- what both do -----------------------------------------------------------------------
 

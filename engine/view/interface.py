@@ -132,11 +132,11 @@ class Interface:
     def encode(self, encoder: Any, target: Any, *, again: bool = False) -> None:
         """Draws what was built last into `target`, a texture view. `again`: it has been drawn
         before, and is on the device."""
-        self._make_current()
         render_pass = self._passes.begin(encoder, target)
         if again:
             self.backend.render_again(render_pass)
         else:
+            self._make_current()
             self.backend.render(imgui.get_draw_data(), render_pass)
         render_pass.end()
 

@@ -37,9 +37,10 @@ SOFTNESS_CPU = 0.0
 EDGES = 12  # of a box
 MOST_BATCHES = 8  # whose bind groups are kept: more than a frame draws
 
+# What any uniform begins with that lines are to be seen from, as a frame's does.
+EYE = Struct("LineEye", Field("view_projection", "vec4f", 4))  # rows
 VIEW = Struct(
     "LineView",
-    Field("view_projection", "vec4f", 4),  # rows
     Field("picture_size", "vec2f"),
     Field("near", "f32"),
     Field("width", "f32"),  # pixels
@@ -117,6 +118,8 @@ class LineRenderer:
         self._nothing = self._nothing_view()
         self._views: dict[float, Any] = {}  # a uniform buffer a line width
         self._seen: dict[float, tuple[Any, ...]] = {}  # what each of them holds
+        self._eye: Any = None  # a camera of our own
+        self._eye_seen: tuple[Any, ...] = ()
 
     def _nothing_view(self) -> Any:
         """A depth picture of one pixel that sees nothing."""
@@ -184,14 +187,15 @@ class LineRenderer:
         depth: Any = None,
         *,
         hidden_alpha: float = HIDDEN_ALPHA,
+        eye: Any = None,
     ) -> None:
         """One render pass over `picture`, a texture view of `size` (width, height), batches in
         order. `depth`: view of an r32float texture of any size, metres along the view axis, 0
-        where nothing is; without it nothing is hidden."""
+        where nothing is; without it nothing is hidden. `eye`: see `draw`."""
         if not any(batch.count for batch in batches):
             return
         scope = self._passes.begin(encoder, picture)
-        self.draw(scope, size, camera, batches, depth, hidden_alpha=hidden_alpha)
+        self.draw(scope, size, camera, batches, depth, hidden_alpha=hidden_alpha, eye=eye)
         scope.end()
 
     def draw(
@@ -203,12 +207,16 @@ class LineRenderer:
         depth: Any = None,
         *,
         hidden_alpha: float = HIDDEN_ALPHA,
+        eye: Any = None,
     ) -> None:
-        """As `encode`, in a `RenderScope` that somebody else begins and ends."""
+        """As `encode`, in a `RenderScope` that somebody else begins and ends. `eye` is a uniform
+        buffer that begins with EYE: lines are seen from there, and no camera is written."""
         drawn = [batch for batch in batches if batch.count]
         if not drawn:
             return
-        self._write_views({batch.width for batch in drawn}, size, camera, hidden_alpha)
+        self._write_views({batch.width for batch in drawn}, size, camera.near, hidden_alpha)
+        if eye is None:
+            eye = self._write_eye(size, camera)
         scope.set_index_buffer(self._indices)
         kind = ""
         for batch in drawn:
@@ -222,32 +230,40 @@ class LineRenderer:
                 "colours": batch.colours,
                 "transforms": batch.transforms,
                 "depth": self._nothing if depth is None else depth,
+                "eye": eye,
             }
             scope.set_bind_group(0, self._groups.get(resources))
             scope.draw_indexed(6 * (EDGES if batch.kind == "boxes" else 1), batch.count)
 
+    def _write_eye(self, size: tuple[int, int], camera: Camera) -> Any:
+        """The buffer of our own that holds the camera."""
+        if self._eye is None:
+            self._eye = self.device.buffer("line eye", EYE.size, "UNIFORM|COPY_DST")
+        seen = (size, camera)
+        if not same(self._eye_seen, seen):
+            matrix = camera.projection(size[0] / size[1]) @ camera.view_matrix()
+            self.device.write(self._eye, matrix.astype(np.float32))
+            self._eye_seen = seen
+        return self._eye
+
     def _write_views(
-        self, widths: set[float], size: tuple[int, int], camera: Camera, hidden_alpha: float
+        self, widths: set[float], size: tuple[int, int], near: float, hidden_alpha: float
     ) -> None:
         """Those that are to hold something else than they do."""
-        seen = (size, camera, hidden_alpha)
-        old = [width for width in widths if not same(self._seen.get(width, ()), seen)]
-        if not old:
-            return
-        record = np.zeros(1, VIEW.dtype)
-        record["view_projection"] = camera.projection(size[0] / size[1]) @ camera.view_matrix()
-        record["picture_size"] = size
-        record["near"] = camera.near
-        record["softness"] = self.softness
-        record["hidden_alpha"], record["depth_slack"] = hidden_alpha, DEPTH_SLACK
-        for width in old:
+        seen = (size, near, hidden_alpha)
+        for width in widths:
+            if self._seen.get(width) == seen:
+                continue
             if width not in self._views:
                 self._views[width] = self.device.buffer("line view", VIEW.size, "UNIFORM|COPY_DST")
-            record["width"] = width
+            record = np.zeros(1, VIEW.dtype)
+            record["picture_size"], record["near"], record["width"] = size, near, width
+            record["hidden_alpha"], record["depth_slack"] = hidden_alpha, DEPTH_SLACK
+            record["softness"] = self.softness
             self.device.write(self._views[width], record)
             self._seen[width] = seen
 
 
 def wgsl() -> str:
     """The records that the shader shares."""
-    return VIEW.wgsl() + BOX.wgsl() + SEGMENT.wgsl()
+    return EYE.wgsl() + VIEW.wgsl() + BOX.wgsl() + SEGMENT.wgsl()

@@ -2,8 +2,9 @@
 
 A panel's widgets cost the host 0.3 to 1 ms to build, and numbers that change 60 times a second
 cannot be read. So its contents are built while somebody is about to use them, in the frame in which
-what they show has become another, and else ten times a second; in all other frames imgui draws what
-was built last (its experimental refresh policy, which keeps a window's draw lists).
+what they show has become another, and else ten times a second at most, where numbers that come by
+themselves are newer than those they show; in all other frames imgui draws what was built last (its
+experimental refresh policy, which keeps a window's draw lists).
 """
 
 from collections.abc import Callable, Iterator
@@ -35,11 +36,15 @@ Point = tuple[float, float]
 
 
 class QuietWindow:
-    """One window. `built` counts the frames that its contents were built in."""
+    """One window. `built` counts the frames that its contents were built in. `stale`, asked ten
+    times a second, says whether it shows numbers that are old by now; a mouse that is over it has
+    it built as often."""
 
-    def __init__(self) -> None:
+    def __init__(self, stale: Callable[[], bool] = lambda: True) -> None:
         self.built = 0
-        self._built_at = NEVER  # imgui's time
+        self._stale = stale
+        self._asked_at = NEVER  # imgui's time
+        self._mouse = (0.0, 0.0)
         self._shown: tuple[Any, ...] = ()
         self._settling = 0
         self._touched = False  # by the mouse, or by a button that went down over it
@@ -73,7 +78,7 @@ class QuietWindow:
         yield build
         if build:
             self.built += 1
-            self._built_at = imgui.get_time()
+            self._asked_at = imgui.get_time()
             self._marks = dict(islice(marks.rectangles.items(), before, None))
         else:
             marks.rectangles.update(self._marks)
@@ -83,21 +88,37 @@ class QuietWindow:
         seen = (corner, size, imgui.get_io().fonts.tex_next_unique_id, *shown)
         changed = not same(seen, self._shown)
         self._shown = seen
-        if self._in_use(corner, size) or changed:
+        used = self._in_use(corner, size)
+        if used or changed:
             self._settling = SETTLE_FRAMES
         elif self._settling:
             self._settling -= 1
-        return self._settling > 0 or imgui.get_time() - self._built_at >= REFRESH_S - ROUNDING_S
+        # A tip that hangs over it is part of it: wherever it rests, what is built is built whole.
+        return self._settling > 0 or self._touched or self._is_due()
+
+    def _is_due(self) -> bool:
+        now = imgui.get_time()
+        if now - self._asked_at < REFRESH_S - ROUNDING_S:
+            return False
+        self._asked_at = now
+        return self._stale()
 
     def _in_use(self, corner: Point, size: Point) -> bool:
+        """Whether somebody does something to it in this frame."""
         io = imgui.get_io()
-        x, y = io.mouse_pos.x - corner[0], io.mouse_pos.y - corner[1]
+        mouse = (io.mouse_pos.x, io.mouse_pos.y)
+        moved, self._mouse = mouse != self._mouse, mouse
+        x, y = mouse[0] - corner[0], mouse[1] - corner[1]
+        held = imgui.is_any_mouse_down()
+        was_touched = self._touched
         if 0 <= x < size[0] and 0 <= y < size[1]:
             self._touched = True
-        elif self._touched and not imgui.is_any_mouse_down():
+        elif self._touched and not held:
             self._touched = False
+        acted = moved or held or io.mouse_wheel != 0 or io.mouse_wheel_h != 0
         return (
-            self._touched
+            (self._touched and acted)
+            or self._touched != was_touched
             or io.want_text_input
             or (self._focused and any(imgui.is_key_down(key) for key in _KEYS))
             # An open list belongs to the window that opened it, wherever it lies.

@@ -21,6 +21,7 @@ from engine.view.held_signals import signals_held
 from engine.view.interface import LONGEST_STEP_S, Interface
 from engine.view.interface_input import INPUT_EVENTS
 from engine.view.interface_pace import Between, InterfacePace
+from engine.view.latencies import Latencies
 from engine.view.window_target import U8, WindowTarget
 
 FRAMES_PER_SECOND = 60.0
@@ -57,7 +58,7 @@ class Window:
         self.offscreen = offscreen
         self.panel_ms = self.submit_ms = self.seconds = 0.0
         self._panel_ms: deque[float] = deque(maxlen=MEAN_FRAMES)
-        self.latency_ms: deque[float] = deque(maxlen=HISTORY)
+        self.latency_ms = Latencies(HISTORY)
         self.frames = 0
         self.pace = InterfacePace()
         self._unbuilt_s = 0.0  # that have passed since the interface was built

@@ -112,6 +112,24 @@ def test_a_stage_equals_its_twin(display: DisplayPass, frame: HybridFrame, outpu
     assert not has_range(output) or found_range["high"] > found_range["low"]
 
 
+def test_what_is_bound_is_kept_until_the_frame_has_other_buffers(
+    display: DisplayPass, frame: HybridFrame, monkeypatch: Any
+) -> None:
+    display.show(frame, "picture")
+    before, plan = display.read_picture(), display._plan
+    display.show(frame, "picture")
+    assert display._plan is plan and np.array_equal(display.read_picture(), before)
+    pixels = np.full(SIZE[0] * SIZE[1], 0xFF102030, np.uint32)
+    monkeypatch.setitem(frame.data.resources, "picture", display.device.upload("other", pixels))
+    frame._make_frame()  # as after a frame that overflowed
+    display.show(frame, "picture")
+    assert (display.read_picture() == (0x30, 0x20, 0x10)).all()
+    monkeypatch.undo()
+    frame._make_frame()
+    display.show(frame, "picture")
+    np.testing.assert_array_equal(display.read_picture(), before)
+
+
 @pytest.mark.parametrize("output", ["depth", "triangle_tests/shadow", "stack_max/shadow"])
 def test_a_given_range_clamps(display: DisplayPass, frame: HybridFrame, output: str) -> None:
     found = next(o for o in OUTPUTS if o.name == output)

@@ -4,14 +4,15 @@ Counts are exact, so any difference is one. Times are medians over frames of one
 difference counts only where the intervals that most frames lie in do not overlap.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from passes.frame_stats import FrameStats
 from passes.option_list import ViewSettings, changed
-from treeline.cost_model import traversal_ms
+from treeline.cost_model import is_traversal_of, mixes_types
 from treeline.view.active import Active
 from treeline.view.view_point import ViewPoint
 
@@ -27,6 +28,17 @@ COUNTS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Of a time in ms: its median over `count` frames, and the interval that most of them lie
+    in."""
+
+    count: int
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Baseline:
     """What was shown when it was pinned. `timed` are frames of one view, `counted` is of frame 0;
     without any the settings alone are kept. `build_ms` and `bytes` are the structure's."""
@@ -39,6 +51,11 @@ class Baseline:
     counted: FrameStats | None
     build_ms: float
     bytes: int
+
+    @cached_property
+    def spreads(self) -> Mapping[str, Spread]:
+        """`time_spreads` of the timed frames: a pinned baseline's are worked out once."""
+        return time_spreads(self.timed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,24 +160,48 @@ def difference(before: Baseline, settings: ViewSettings) -> str:
     )
 
 
-def _time_change(what: str, before: Sequence[float], after: Sequence[float]) -> Change:
-    before, after = ([t for t in times if np.isfinite(t)] for times in (before, after))
-    if not before or not after:
+def time_spreads(frames: Sequence[FrameStats]) -> dict[str, Spread]:
+    """Of the frame, of each ray type's traversal and of each pass of the last frame, where some
+    frame has a time: "frame", "trace TYPE", "pass NAME"."""
+    if not frames:
+        return {}
+    names = tuple(frames[-1].passes)
+    traced = {} if mixes_types(names) else dict.fromkeys(frames[-1].rays, ())
+    groups = {t: [i for i, n in enumerate(names) if is_traversal_of(t, n)] for t in traced}
+    passes = np.array(
+        [[stats.passes.get(name, np.nan) for name in names] for stats in frames], np.float64
+    ).reshape(len(frames), len(names))
+    columns = {
+        "frame": np.array([stats.frame_total_ms for stats in frames], np.float64),
+        **{f"trace {ray_type}": passes[:, group].sum(axis=1) for ray_type, group in groups.items()},
+        **{f"pass {name}": passes[:, index] for index, name in enumerate(names)},
+    }
+    times = np.stack(list(columns.values()), axis=1)
+    known = np.isfinite(times)
+    if known.all():
+        found = np.percentile(times, (SPREAD[0], 50, SPREAD[1]), axis=0).T.tolist()
+        return {name: Spread(len(frames), *row) for name, row in zip(columns, found, strict=True)}
+    spreads = {}
+    for name, column in columns.items():
+        finite = column[np.isfinite(column)]
+        if len(finite):
+            low, median, high = np.percentile(finite, (SPREAD[0], 50, SPREAD[1])).tolist()
+            spreads[name] = Spread(len(finite), low, median, high)
+    return spreads
+
+
+def _time_change(what: str, name: str, before: Baseline, now: Baseline) -> Change:
+    old, new = before.spreads.get(name), now.spreads.get(name)
+    if old is None or new is None:
         return Change(what, 0.0, 0.0, None)
     noise = None
-    if min(len(before), len(after)) >= FEW:
-        (low, high), (other_low, other_high) = (np.percentile(t, SPREAD) for t in (before, after))
-        noise = bool(low <= other_high and other_low <= high)
-    return Change(what, float(np.median(before)), float(np.median(after)), noise)
+    if min(old.count, new.count) >= FEW:
+        noise = old.low <= new.high and new.low <= old.high
+    return Change(what, old.median, new.median, noise)
 
 
 def _frame_effect(before: Baseline, now: Baseline) -> Effect:
-    times = [[stats.frame_total_ms for stats in item.timed] for item in (before, now)]
-    return Effect("frame", (_time_change("ms", *times),))
-
-
-def _pass_times(frames: Sequence[FrameStats], belongs: Callable[[str], bool]) -> list[float]:
-    return [sum(ms for name, ms in stats.passes.items() if belongs(name)) for stats in frames]
+    return Effect("frame", (_time_change("ms", "frame", before, now),))
 
 
 def _ray_effect(ray_type: str, before: Baseline, now: Baseline) -> Effect:
@@ -171,17 +212,11 @@ def _ray_effect(ray_type: str, before: Baseline, now: Baseline) -> Effect:
         values = [getattr(stats.rays[ray_type], field) for stats in (old, new)]
         if None not in values and (values[0] != values[1] or field == "nodes"):
             changes.append(Change(what, *values))
-    times = [
-        [traversal_ms(stats.passes, ray_type) for stats in item.timed] for item in (before, now)
-    ]
-    return Effect(ray_type, (*changes, _time_change("ms", *times)))
+    time = _time_change("ms", f"trace {ray_type}", before, now)
+    return Effect(ray_type, (*changes, time))
 
 
 def _pass_effects(before: Baseline, now: Baseline) -> list[Effect]:
     """Passes that both frames have; those of only one have nothing to be compared with."""
     shared = [name for name in now.timed[-1].passes if name in before.timed[-1].passes]
-    effects = []
-    for name in shared:
-        times = [_pass_times(item.timed, name.__eq__) for item in (before, now)]
-        effects.append(Effect(name, (_time_change("ms", *times),)))
-    return effects
+    return [Effect(name, (_time_change("ms", f"pass {name}", before, now),)) for name in shared]

@@ -57,7 +57,7 @@ class BetweenBuilds:
         changed = not same(shown, self._shown)
         self._shown = shown
         state = viewer.state
-        return changed or bool(state.asked) or state.unfinished or viewer.settling
+        return changed or bool(state.asked) or viewer.settling
 
     def _find_shown(self) -> tuple[Any, ...]:
         viewer = self._viewer

@@ -13,6 +13,7 @@ from passes.option_list import OPTIONS, Option, ViewSettings, changed
 from treeline.view.baseline import Baseline, Comparison, Effect, difference
 
 if TYPE_CHECKING:
+    from passes.frame_stats import FrameStats
     from treeline.view.session import ViewSession
     from treeline.view.view_state import ViewState
 
@@ -35,6 +36,14 @@ class ControlsPanel:
         self._comparison = Comparison("")
         self._compared: tuple[object, ...] = ()
         self._refreshed = float("-inf")
+        self._timed: FrameStats | None = None  # the newest that was compared
+
+    def stale(self, session: "ViewSession", state: "ViewState") -> bool:
+        if session.baseline is None or session.timed is self._timed:
+            return False
+        if session.moving and self._comparison.problem:
+            return False  # of a view that moves there are no effects
+        return imgui.get_time() - self._refreshed >= REFRESH_S
 
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
         if self.start is None:
@@ -135,6 +144,7 @@ class ControlsPanel:
         )
         if not same or now - self._refreshed >= REFRESH_S:
             self._compared, self._refreshed = compared, now
+            self._timed = session.timed
             self._comparison = session.effects()
 
 

@@ -12,7 +12,7 @@ from passes.palettes import DIVERGING, PALETTES, palette_colours
 
 if TYPE_CHECKING:
     from treeline.view.session import ViewSession
-    from treeline.view.view_state import ViewState
+    from treeline.view.view_state import Seen, ViewState
 
 SURFACE, LIGHT = "Surface", "Light"
 GREY = np.repeat(np.arange(255, -1, -1, dtype=np.uint8)[:, None], 3, axis=1)  # depth: near is white
@@ -23,7 +23,14 @@ class HeatPanel:
 
     title = "Heat map"
 
+    def __init__(self) -> None:
+        self._drawn: Seen | None = None
+
+    def stale(self, session: "ViewSession", state: "ViewState") -> bool:
+        return state.seen != self._drawn
+
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
+        self._drawn = state.seen
         outputs = frame_outputs(session.settings.frame)
         shown = next((output for output in outputs if output.name == state.shown), outputs[0])
         if shown.kind == "count":

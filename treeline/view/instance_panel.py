@@ -1,5 +1,6 @@
 """Tables of the instances and of the BLASes: what they are and what rays spent in them."""
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from treeline.view.session import ViewSession
 
 REFRESH_S = 0.25  # between two looks at counts and means
+READ_MS = 0.5  # of means, in a frame that may build the panel
 ROOT = 0x15
 SPENT = (("nodes", "nodes"), ("triangle_tests", "triangle tests"), ("any_hits", "any-hits"))
 SHARED = "of all instances of the BLAS, in the counted frame"
@@ -90,6 +92,15 @@ class InstancePanel:
         self._filled_at = float("-inf")
         self._columns: list[list[Any]] = []  # of BLASes, that do not change
 
+    def stale(self, session: "ViewSession", state: ViewState) -> bool:
+        """Goes on reading means: the tables need not be drawn for that."""
+        self._read_means()
+        newer = session.counted is not self._counted or self._count_means() != self._known
+        return newer and imgui.get_time() - self._filled_at >= REFRESH_S
+
+    def _count_means(self) -> int:
+        return sum(mean.value is not None for mean in self._mean)
+
     def draw(self, session: "ViewSession", state: ViewState) -> None:
         tree = self.structure.follow(session, state)
         if tree is None:
@@ -108,26 +119,34 @@ class InstancePanel:
             state.selected = NodeRef(row, ROOT)
 
     def _follow(self, session: "ViewSession", state: ViewState, tree: StructureTree) -> None:
-        """Fills the tables where something has changed; reads one part of a mean."""
+        """Fills the tables where something has changed; reads parts of means."""
         if self.structure.version != self._version:
             self._version = self.structure.version
             self._mean = [MeanSah(tree, i) for i in range(len(tree.bvh.blas_bases))]
             self._columns = blas_facts(session, tree)
-        reading = next((mean for mean in self._mean if mean.value is None), None)
-        if reading is not None:
-            reading.step()
-            state.unfinished = True
-        known = sum(mean.value is not None for mean in self._mean)
+        reading = self._read_means()
+        known = self._count_means()
         refits = refits_since_build(session, tree)
         counted, now = session.counted, imgui.get_time()
-        key = (self.structure.bytes_version, tuple(refits), counted is None, reading is None)
+        key = (self.structure.bytes_version, tuple(refits), counted is None, reading)
         # These may change with every frame, which nobody reads as fast.
         newer = counted is not self._counted or known != self._known
         if key != self._filled or (newer and now - self._filled_at >= REFRESH_S):
+            if key != self._filled or counted is not self._counted:
+                self.instances.set_columns(instance_rows(session, tree, counted))
             self._filled, self._filled_at = key, now
             self._counted, self._known = counted, known
-            self.instances.set_columns(instance_rows(session, tree, counted))
             self.blases.set_columns(self._blas_rows(tree, refits, counted))
+
+    def _read_means(self) -> bool:
+        """Goes on reading for about READ_MS; whether there is more to read."""
+        begun = time.perf_counter()
+        for mean in self._mean:
+            while mean.value is None:
+                if 1e3 * (time.perf_counter() - begun) >= READ_MS:
+                    return True
+                mean.step()
+        return False
 
     def _blas_rows(
         self, tree: StructureTree, refits: list[int], counted: "FrameStats | None"

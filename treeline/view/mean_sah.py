@@ -21,7 +21,7 @@ from bvh.sah import INTERSECTION_COST, TRAVERSAL_COST
 from bvh.tree import half_area
 from treeline.view.structure_tree import StructureTree
 
-STEP_NODES = 8_000  # some milliseconds
+STEP_NODES = 2_000  # about a millisecond
 
 
 class MeanSah:

@@ -57,7 +57,7 @@ class Menus:
 
     def __init__(self) -> None:
         self.height = 0.0
-        self.quiet = QuietWindow()
+        self.quiet = QuietWindow(stale=lambda: False)
 
     def draw(
         self,

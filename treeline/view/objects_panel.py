@@ -24,6 +24,7 @@ from treeline.view.structure_view import StructureView
 from treeline.view.view_state import NodeRef, ViewState
 
 if TYPE_CHECKING:
+    from passes.frame_stats import FrameStats
     from treeline.view.session import ViewSession
 
 REFRESH_S = 0.25
@@ -45,6 +46,14 @@ class ObjectsPanel:
         self._placed: Any = None  # the scene that the hit table is of
         self._seen: tuple[Any, ...] = ()
         self._refreshed = float("-inf")
+        self._timed: FrameStats | None = None  # the newest in the tables
+
+    def stale(self, session: "ViewSession", state: ViewState) -> bool:
+        if self._wanted(session) != self._seen:
+            return True
+        moves = session.frame is not None and session.frame.moving is not None
+        newer = moves or session.timed is not self._timed
+        return newer and imgui.get_time() - self._refreshed >= REFRESH_S
 
     def draw(self, session: "ViewSession", state: ViewState) -> None:
         tree = self.structure.follow(session, state)
@@ -73,15 +82,21 @@ class ObjectsPanel:
             self.hits.draw((0.0, max(6 * lines, imgui.get_content_region_avail().y)))
         mark("objects.hits.header")
 
+    def _wanted(self, session: "ViewSession") -> tuple[Any, ...]:
+        """What the tables are to be of, but for newer frames of the same."""
+        drawing = session.drawing
+        known = drawing is not None and len(drawing.recent) > 0
+        return (drawing, session.counted, known, self.ray_type)
+
     def _refresh(self, session: "ViewSession") -> None:
         """Tables follow the frames a few times a second, and at once when the view is another."""
-        drawing, counted = session.drawing, session.counted
-        recent = () if drawing is None else drawing.recent
-        seen = (drawing, counted, len(recent) > 0, self.ray_type)
+        seen = self._wanted(session)
         now = imgui.get_time()
         if seen == self._seen and now - self._refreshed < REFRESH_S:
             return
-        self._seen, self._refreshed = seen, now
+        drawing, counted = seen[:2]
+        recent = () if drawing is None else drawing.recent
+        self._seen, self._refreshed, self._timed = seen, now, session.timed
         wanted = None if self.ray_type == EVERY_TYPE else self.ray_type
         self.objects.set_rows(object_rows(recent, counted, wanted))
         frame = session.frame

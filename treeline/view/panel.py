@@ -14,3 +14,8 @@ class Panel(Protocol):
     title: str  # the tab's name
 
     def draw(self, session: "ViewSession", state: "ViewState") -> None: ...
+
+    def stale(self, session: "ViewSession", state: "ViewState") -> bool:
+        """Whether numbers that come by themselves are newer than those that `draw` has shown last;
+        asked ten times a second. What a hand changes is seen at once (`shown_by_panels`)."""
+        ...

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from treeline.view.session import ViewSession
     from treeline.view.view_state import ViewState
 
+TAB_SPACE = 1.0  # between tabs, logical pixels
+LEAST_PADDING, MOST_PADDING = 1.0, 6.0
+
 
 class PanelTabs:
     """`wanted` is the title of the panel to bring to front, until it is there; then `settings` keep
@@ -24,16 +27,21 @@ class PanelTabs:
         self.panels = panels
         self.settings = settings
         self.wanted: str | None = settings["panel"]
-        self.quiet = QuietWindow()
+        self.quiet = QuietWindow(self._stale)
+        self._looked_at: tuple[ViewSession, ViewState] | None = None
+
+    def _stale(self) -> bool:
+        """Of the panel that is open."""
+        if self._looked_at is None:
+            return True
+        opened = self.settings["panel"]
+        return any(p.stale(*self._looked_at) for p in self.panels if p.title == opened)
 
     def draw(
         self, region: Region, session: "ViewSession", state: "ViewState", version: tuple[Any, ...]
     ) -> None:
         """`version` is of what panels show beside the session's measurements and the state."""
-        if state.unfinished:
-            state.unfinished = False
-            self.quiet.refresh()
-
+        self._looked_at = (session, state)
         shown = (self.wanted, *version, *shown_by_panels(session, state))
         corner, size = (region.x, region.y), (region.width, region.height)
         with self.quiet.window(
@@ -43,8 +51,17 @@ class PanelTabs:
                 self._draw_tabs(session, state)
             imgui.end()
 
+    def _padding(self) -> float:
+        """Beside a tab's name: as much as all of them have room for, so that names are whole in a
+        small window."""
+        names = sum(imgui.calc_text_size(panel.title).x for panel in self.panels)
+        # imgui adds a pixel a tab.
+        room = imgui.get_content_region_avail().x - names - (TAB_SPACE + 1) * len(self.panels)
+        return min(max(0.5 * room / len(self.panels), LEAST_PADDING), MOST_PADDING)
+
     def _draw_tabs(self, session: "ViewSession", state: "ViewState") -> None:
-        _push_style()
+        padding = self._padding()
+        _push_style(padding)
         bar = imgui.begin_tab_bar("##tabs", imgui.TabBarFlags_.fitting_policy_shrink)
         _pop_style()
         if not bar:
@@ -52,7 +69,7 @@ class PanelTabs:
         for panel in self.panels:
             wanted = self.wanted == panel.title
             flags = imgui.TabItemFlags_.set_selected if wanted else 0
-            _push_style()
+            _push_style(padding)
             opened, _ = imgui.begin_tab_item(panel.title, None, flags)
             _pop_style()
             mark(f"tab.{panel.title}")
@@ -93,6 +110,8 @@ def shown_by_panels(session: "ViewSession", state: "ViewState") -> tuple[Any, ..
         session.error,
         session.busy,
         session.size,
+        session.timed is None,
+        session.counted is None,
         state.shown,
         state.palette,
         state.heat_range,
@@ -113,10 +132,9 @@ def shown_by_panels(session: "ViewSession", state: "ViewState") -> tuple[Any, ..
     )
 
 
-def _push_style() -> None:
-    """Tabs close together, so that all of them are seen in a small window."""
-    imgui.push_style_var(imgui.StyleVar_.item_inner_spacing, (2.0, 4.0))
-    imgui.push_style_var(imgui.StyleVar_.frame_padding, (4.0, 3.0))
+def _push_style(padding: float) -> None:
+    imgui.push_style_var(imgui.StyleVar_.item_inner_spacing, (TAB_SPACE, 4.0))
+    imgui.push_style_var(imgui.StyleVar_.frame_padding, (padding, 3.0))
 
 
 def _pop_style() -> None:

@@ -22,20 +22,18 @@ class PassHistory:
         """Takes in what has come to a history since the last call."""
         newest = self._newest
         fresh = list(takewhile(lambda stats: stats is not newest, reversed(history)))
-        for stats in reversed(fresh[: self.frames]):
-            self._add(stats)
-        if fresh:
-            self._newest = fresh[0]
-
-    def _add(self, stats: FrameStats) -> None:
-        for name in stats.passes:
+        if not fresh:
+            return
+        self._newest = fresh[0]
+        passes = [stats.passes for stats in reversed(fresh[: self.frames])]
+        for name in dict.fromkeys(name for row in passes for name in row):
             if name not in self.series:
                 self.series[name] = np.full(self.frames, np.nan)
-        for name, values in self.series.items():
-            values[:-1] = values[1:]
-            values[-1] = stats.passes.get(name, np.nan)
-        for name in [n for n, values in self.series.items() if np.isnan(values).all()]:
-            if name not in stats.passes:
+        count = len(passes)
+        for name, values in list(self.series.items()):
+            values[: self.frames - count] = values[count:]
+            values[self.frames - count :] = [row.get(name, np.nan) for row in passes]
+            if name not in passes[-1] and np.isnan(values).all():
                 del self.series[name]  # of settings long gone
 
 

@@ -49,6 +49,10 @@ class PassesPanel:
         self._frames: tuple[Any, int] = (None, 0)
         self._refreshed = float("-inf")
 
+    def stale(self, session: "ViewSession", state: "ViewState") -> bool:
+        """It moves with every frame."""
+        return True
+
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
         self.history.follow(session.history)
         imgui.text_wrapped(timing_text(session))

@@ -13,7 +13,8 @@ from engine.view.lines import LineBatch, LineRenderer
 from engine.view.picture_target import PictureTarget
 from engine.view.same import same
 from engine.view.window import Window
-from passes.display import DisplayPass, Value
+from passes.display import DisplayPass, Value, has_range
+from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.hybrid import HybridFrame
 from passes.outputs import Output
 from treeline.pictures import U8, add_legend, output_legend
@@ -22,6 +23,7 @@ from treeline.view.view_state import Seen, ViewState
 if TYPE_CHECKING:
     from treeline.view.session import ViewSession
 
+assert FRAME_UNIFORMS.offsets["view_projection"] == 0, "lines are seen from there (EYE)"
 SIZES = 2  # of frames that displays are kept for: the full one and the small one
 
 
@@ -40,7 +42,9 @@ class Picture:
         self.drawn = 0  # pictures encoded so far
         self.host_ms = 0.0  # that the last frame's lines and picture took to encode
         self._displays: dict[tuple[int, int], DisplayPass] = {}
-        self._seen: tuple[Any, ...] = ()
+        self._seen: tuple[Any, ...] = ()  # what the texture shows
+        self._asked: tuple[Any, ...] = ()  # what `_choose` was to choose of
+        self._baseline: Any = None
         self._cursor: tuple[int, int] | None = None
         self._size = (0, 0)  # of the session's pictures
         self._kept: dict[str, Any] = {}  # a baseline's planes by the output's name
@@ -107,18 +111,11 @@ class Picture:
     ) -> None:
         """Encodes what has changed since the last call, to be submitted with the window's frame.
         `lines` says which lines the batches are: anything that compares."""
-        chosen = choose_output(session, state.shown)
-        if chosen is None:
+        if not self._is_as_before(session, state, lines) and not self._choose(session, state):
             return
-        frame, output = chosen
-        self.frame, self.output, self._size = frame, output, session.size
-        display = self.display(frame)
-        self._cursor = frame_pixel(frame, session, state)
-        kept = self.baseline_plane(frame, output)
-        baseline = kept if state.difference else None
-        known, maximum, value = display.seen(output.name, difference=baseline is not None)
-        self.value = self._value_text(value)
-        state.seen = Seen(output, state.heat_range or known, maximum, self.value, kept is not None)
+        frame, output = self.frame, self.output
+        assert frame is not None and output is not None
+        display, baseline = self.display(frame), self._baseline
         seen = (
             frame,
             session.version,
@@ -143,16 +140,53 @@ class Picture:
             baseline,
             cursor=self._cursor,
         )
+        resources = frame.data.resources
+        # Where every picture is drawn at once, lines are seen from where it was. A CPU driver's
+        # follows later: there lines go with the hand.
+        eye = resources["frame"] if session.continuous else None
 
         def draw_lines(scope: Any) -> None:
-            self.lines.draw(
-                scope, self.target.size, session.camera, batches, frame.data.resources["depth"]
-            )
+            size, depth = self.target.size, resources["depth"]
+            self.lines.draw(scope, size, session.camera, batches, depth, eye=eye)
 
         smooth = output.kind in ("colour", "vector")
         self.target.blit(encoder, display.view, smooth=smooth, over=draw_lines)
         self.window.commands.when_submitted(display.submitted)
         self.drawn += 1
+
+    def _is_as_before(self, session: "ViewSession", state: ViewState, lines: Any) -> bool:
+        """Whether nothing but frames has come since `_choose`, and nothing is to come of them."""
+        asked = (
+            session.frame,
+            session.frame_for(counts=True),
+            session.size,
+            state.shown,
+            state.palette,
+            state.heat_range,
+            state.difference,
+            state.cursor,
+            lines,
+            self._kept,
+        )
+        before, self._asked = self._asked, asked
+        waits = self._cursor is not None or self.output is None or has_range(self.output)
+        return not waits and same(asked, before)
+
+    def _choose(self, session: "ViewSession", state: ViewState) -> bool:
+        """Finds out what is to be shown and what is known of it; False before there is anything."""
+        chosen = choose_output(session, state.shown)
+        if chosen is None:
+            return False
+        frame, output = chosen
+        self.frame, self.output, self._size = frame, output, session.size
+        display = self.display(frame)
+        self._cursor = frame_pixel(frame, session, state)
+        kept = self.baseline_plane(frame, output)
+        self._baseline = kept if state.difference else None
+        known, maximum, value = display.seen(output.name, difference=self._baseline is not None)
+        self.value = self._value_text(value)
+        state.seen = Seen(output, state.heat_range or known, maximum, self.value, kept is not None)
+        return True
 
     def _value_text(self, found: Value | None) -> str:
         if self.frame is None or self.output is None:

@@ -38,6 +38,10 @@ class RayPanel:
     def __init__(self) -> None:
         self.cursor = RayCursor()
 
+    def stale(self, session: "ViewSession", state: "ViewState") -> bool:
+        """Nothing in it comes by itself but walks and checks, which are seen at once."""
+        return False
+
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
         walk = self.cursor.follow(state)
         if walk is None or state.picked is None:

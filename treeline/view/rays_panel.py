@@ -15,6 +15,7 @@ from treeline.view.ray_rows import (
 )
 
 if TYPE_CHECKING:
+    from passes.frame_stats import FrameStats
     from treeline.view.session import ViewSession
     from treeline.view.view_state import ViewState
 
@@ -32,6 +33,14 @@ class RaysPanel:
         self.builds = Table("rays.builds", BUILD_COLUMNS)
         self._seen: tuple[Any, ...] = ()
         self._refreshed = float("-inf")
+        self._timed: FrameStats | None = None  # the newest in the tables
+
+    def stale(self, session: "ViewSession", state: "ViewState") -> bool:
+        if self._wanted(session) != self._seen:
+            return True
+        moves = session.frame is not None and session.frame.moving is not None
+        newer = moves or session.timed is not self._timed
+        return newer and imgui.get_time() - self._refreshed >= REFRESH_S
 
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
         self._refresh(session)
@@ -51,17 +60,23 @@ class RaysPanel:
             self.builds.draw((0.0, max(6 * lines, imgui.get_content_region_avail().y)))
         mark("rays.builds.header")
 
+    def _wanted(self, session: "ViewSession") -> tuple[Any, ...]:
+        """What the tables are to be of, but for newer frames of the same."""
+        drawing = session.drawing
+        known = drawing is not None and len(drawing.recent) > 0
+        structure = None if session.active is None else session.active.structure
+        return (drawing, session.counted, known, structure, self.per)
+
     def _refresh(self, session: "ViewSession") -> None:
         """Tables follow the frames a few times a second, and at once when the view is another."""
-        drawing, counted = session.drawing, session.counted
-        recent = () if drawing is None else drawing.recent
-        structure = None if session.active is None else session.active.structure
-        seen = (drawing, counted, len(recent) > 0, structure, self.per)
+        seen = self._wanted(session)
         now = imgui.get_time()
         if seen == self._seen and now - self._refreshed < REFRESH_S:
             return
+        drawing, counted, _, structure, _ = seen
+        recent = () if drawing is None else drawing.recent
         new_structure = not self._seen or self._seen[3] is not structure
-        self._seen, self._refreshed = seen, now
+        self._seen, self._refreshed, self._timed = seen, now, session.timed
         width, height = (0, 0) if session.active is None else session.active.size
         rows = ray_rows(recent, counted, self.per, width * height)
         self.tables[self.per].set_rows(rows)

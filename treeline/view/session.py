@@ -81,6 +81,7 @@ class ViewSession:
         self._new_device = new_device
         self._settling = Settling(size, clock)
         self._lost = False  # the device, and there is no other one yet
+        self._still: tuple[Any, Any, Any] = (None, None, None)  # inputs but for the view, and whose
 
     # ---- what is shown ----------------------------------------------------------------------
 
@@ -171,10 +172,17 @@ class ViewSession:
 
     def set_camera(self, camera: Camera, moving: bool) -> None:
         """`moving`: another one is about to follow."""
-        self._look(replace(self.point, camera=camera), moving)
+        if camera is self.point.camera:
+            self._settling.look(moving, False)
+            return
+        point = self.point
+        self._look(ViewPoint(camera, point.clip, point.time, point.loop), moving)
 
     def set_pose(self, clip: str | None, time: float, moving: bool, *, loop: bool = True) -> None:
         """The scene as the clip has it at a time in seconds; None: as its file stands."""
+        if (clip, time, loop) == (self.point.clip, self.point.time, self.point.loop):
+            self._settling.look(moving, False)
+            return
         self._look(replace(self.point, clip=clip, time=time, loop=loop), moving)
 
     def set_hidden(self, instances: frozenset[int]) -> None:
@@ -319,4 +327,6 @@ class ViewSession:
     def _inputs(self, scene: GpuScene, settings: ViewSettings) -> FrameInputs:
         """What changes from frame to frame: the view, and the settings that no frame is made anew
         for."""
-        return self.point.put_into(frame_inputs(scene.prepared, settings.frame))
+        if self._still[0] is not scene or self._still[1] is not settings:
+            self._still = (scene, settings, frame_inputs(scene.prepared, settings.frame))
+        return self.point.put_into(self._still[2])

@@ -1,9 +1,9 @@
 """One line at the bottom: what draws, what it takes, what is wrong, the newest message."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
-import numpy as np
 from imgui_bundle import imgui
 
 from engine.view import theme
@@ -21,7 +21,7 @@ def frame_text(session: "ViewSession") -> str:
     width, height = session.size
     text = f"{width}x{height}"
     timed = session.timed
-    if timed is not None and np.isfinite(timed.frame_total_ms):
+    if timed is not None and isfinite(timed.frame_total_ms):
         source = "GPU" if timed.timing_source == "timestamp-query" else "CPU wall clock"
         text += f"  {timed.frame_total_ms:,.2f} ms {source}"
     if session.samples:
@@ -33,8 +33,7 @@ def window_text(window: "Window") -> str:
     """The interface's own time, and how long input takes to the screen."""
     text = f"panels {window.mean_panel_ms:.1f} ms"
     if window.latency_ms:
-        p95 = float(np.percentile(np.array(window.latency_ms), 95))
-        text += f"  input p95 {p95:.0f} ms"
+        text += f"  input p95 {window.latency_ms.p95:.0f} ms"
     return text
 
 

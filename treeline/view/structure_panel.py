@@ -41,9 +41,13 @@ class StructurePanel:
         self.structure = structure or StructureView()
         self.overlay = OverlayStats()
         self.tree = LazyTree("structure", StructureRows(self.structure))
+        self._drawn = ""  # of the overlay
         self._version = self._bytes_version = 0
         self._shown: NodeRef | None = None  # what is selected in the tree
         self._detail: tuple[NodeRef, int, Lines, list[str], dict[str, NodeRef]] | None = None
+
+    def stale(self, session: "ViewSession", state: ViewState) -> bool:
+        return state.boxes.shown and str(self.overlay) != self._drawn
 
     def draw(self, session: "ViewSession", state: ViewState) -> None:
         tree = self.structure.follow(session, state)
@@ -110,7 +114,8 @@ class StructurePanel:
         for name, colour in legend(state.boxes, deepest)[:LEGEND_LEVELS]:
             imgui.text_colored(theme.opaque(colour), name.removeprefix("level "))
             imgui.same_line()
-        imgui.text_disabled(str(self.overlay))
+        self._drawn = str(self.overlay)
+        imgui.text_disabled(self._drawn)
         imgui.set_item_tooltip(f"{self.overlay.host_ms:.2f} ms of the host's time")
 
     def _draw_buttons(self, session: "ViewSession", state: ViewState) -> None:

@@ -24,5 +24,6 @@ class ViewPoint:
 
     def put_into(self, inputs: FrameInputs) -> FrameInputs:
         """The inputs from here. The camera is a new object each time: see `Drawing.look`."""
-        camera = replace(self.camera)
+        seen = self.camera
+        camera = Camera(seen.transform, seen.y_fov, seen.near)
         return replace(inputs, camera=camera, clip=self.clip, time=self.time, loop=self.loop)

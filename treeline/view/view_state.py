@@ -56,7 +56,6 @@ class ViewState:
     budget: str | None = None  # whose passes alone the history shows
     seen: Seen = Seen()
     asked: list[str] = field(default_factory=list)  # commands that panels ask for
-    unfinished: bool = False  # whether a panel asks to be built in the next frame, too
     panel_ms: float = 0.0  # host time of the last frame's interface
     messages: list[str] = field(default_factory=list)  # newest last; the status bar shows it
 

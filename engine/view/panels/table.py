@@ -56,6 +56,8 @@ class Table:
         self._scroll_to: int | None = None
         self._widest = [0] * len(self.columns)  # characters, of the rows that were looked at
         self._refit = False
+        self._font: tuple[float, int] = (0.0, 0)  # of the `_widths`
+        self._widths: dict[str, float] = {}
 
     # ---- data -------------------------------------------------------------------------------
 
@@ -236,6 +238,16 @@ class Table:
             self._shown[row] = texts
         return texts
 
+    def _width(self, text: str) -> float:
+        """Of a text in pixels. Most of a table's numbers are the same from frame to frame."""
+        font = (imgui.get_font_size(), imgui.get_font().font_id)
+        if font != self._font or len(self._widths) > 4096:
+            self._font, self._widths = font, {}
+        width = self._widths.get(text)
+        if width is None:
+            width = self._widths[text] = imgui.calc_text_size(text).x
+        return width
+
     def _draw_rows(self) -> int | None:
         clicked = None
         height = imgui.get_text_line_height() + 2 * imgui.get_style().cell_padding.y
@@ -248,6 +260,7 @@ class Table:
         clipper = imgui.ListClipper()
         clipper.begin(len(self.order), height)
         span = imgui.SelectableFlags_.span_all_columns | imgui.SelectableFlags_.allow_overlap
+        sides: dict[int, tuple[float, float]] = {}  # of the columns of numbers: left and right
         while clipper.step():
             for place in range(clipper.display_start, clipper.display_end):
                 row = int(self.order[place])
@@ -256,9 +269,13 @@ class Table:
                     if not imgui.table_set_column_index(index):
                         continue
                     if not self.columns[index].text:
-                        space = imgui.get_content_region_avail().x - imgui.calc_text_size(text).x
-                        if space > 0:
-                            imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() + space)
+                        if index not in sides:
+                            left = imgui.get_cursor_pos_x()
+                            sides[index] = (left, left + imgui.get_content_region_avail().x)
+                        left, right = sides[index]
+                        start = right - self._width(text)
+                        if start > left:
+                            imgui.set_cursor_pos_x(start)
                     imgui.text_unformatted(text)
                 if imgui.table_set_column_index(0):
                     pressed, _ = imgui.selectable(f"##{row}", row == self.selected, span)

@@ -7,6 +7,7 @@
 @group(0) @binding(3) var<storage, read> colours: array<vec4f>;
 @group(0) @binding(4) var<storage, read> transforms: array<vec4f>; // three rows each
 @group(0) @binding(5) var depth: texture_2d<f32>;
+@group(0) @binding(6) var<uniform> eye: LineEye;
 
 const ITEM_WORDS: u32 = 8u; // of a LineBox and of a LineSegment
 
@@ -23,7 +24,7 @@ fn item_vec3(at: u32) -> vec3f {
 
 fn to_clip(point: vec3f) -> vec4f {
     let p = vec4f(point, 1.0);
-    let m = view.view_projection;
+    let m = eye.view_projection;
     return vec4f(dot(m[0], p), dot(m[1], p), dot(m[2], p), dot(m[3], p));
 }
 

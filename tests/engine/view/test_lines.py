@@ -192,3 +192,25 @@ def test_colours_blend(device: Any, renderer: LineRenderer) -> None:
     drawn = Picture(device).draw(renderer, renderer.segments(ends, rgba, width=4.0))
     middle = drawn[drawn[:, SIZE[0] // 2, 2].argmax(), SIZE[0] // 2]
     np.testing.assert_allclose(middle, [0.6, 0.15, 0.25, 1.0], atol=0.01)
+
+
+def test_lines_are_seen_from_a_given_eye_and_nothing_is_written(
+    device: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renderer, picture = LineRenderer(device, softness=0.5), Picture(device)
+    box = np.array([[[-1.0, -0.5, 0.0], [0.5, 1.0, 0.5]]], np.float32)
+    batch = renderer.boxes(box, np.zeros(1, np.uint32), WHITE, width=2.0)
+    other = look_at(np.array([-2.0, 1.0, 4.0]), np.zeros(3), 0.6)
+    expected = picture.draw(renderer, batch)
+    elsewhere = picture.draw(renderer, batch, camera=other)
+    assert not np.array_equal(expected, elsewhere)
+    # A uniform that goes on behind the matrix, as a frame's does.
+    record = np.zeros(64, np.float32)
+    matrix = CAMERA.projection(SIZE[0] / SIZE[1]) @ CAMERA.view_matrix()
+    record[:16] = matrix.reshape(-1)
+    eye = device.upload("eye", record, "UNIFORM|COPY_DST")
+    written: list[Any] = []
+    monkeypatch.setattr(device, "write", lambda *args: written.append(args))
+    seen = picture.draw(renderer, batch, camera=other, eye=eye)
+    np.testing.assert_array_equal(seen, expected)
+    assert not written

@@ -19,9 +19,14 @@ class Quiet:
 
     def __init__(self, window: Window) -> None:
         self.window = window
-        self.quiet = QuietWindow()
+        self.stale, self.asked = True, 0
+        self.quiet = QuietWindow(self.is_stale)
         self.shown: tuple[Any, ...] = (1,)
         self.text, self.pressed = "Press", 0
+
+    def is_stale(self) -> bool:
+        self.asked += 1
+        return self.stale
 
     def begin(self) -> bool:
         imgui.set_next_window_pos(CORNER)
@@ -60,6 +65,20 @@ def test_it_is_built_ten_times_a_second_and_looks_the_same_in_between(device: An
     window.close()
 
 
+def test_what_is_not_stale_is_not_built_but_asked(device: Any) -> None:
+    window = Window(device, (240, 80), "quiet", offscreen=True)
+    quiet = Quiet(window)
+    quiet.stale = False
+    quiet.settle()
+    asked = quiet.asked
+    assert quiet.frames(5 * EVERY) == 0 and quiet.asked == asked + 5
+    quiet.stale = True
+    assert quiet.frames(EVERY) == 1
+    quiet.stale, quiet.shown = False, (3,)
+    assert quiet.frames(1) == 1
+    window.close()
+
+
 def test_what_it_shows_is_seen_in_the_frame_in_which_it_changes(device: Any) -> None:
     window = Window(device, (240, 80), "quiet", offscreen=True)
     quiet = Quiet(window)
@@ -82,8 +101,14 @@ def test_the_mouse_over_it_finds_it_built(device: Any) -> None:
     quiet = Quiet(window)
     quiet.settle()
     x, y = marks.centre("button")
+    quiet.stale = False
     window.send("pointer_move", x=x, y=y)
-    assert quiet.frames(10) == 10
+    assert quiet.frames(2) == 2 and quiet.quiet.settling
+    # A mouse that rests asks for no frame, but is over what every frame shows.
+    assert quiet.frames(10) == 10 and not quiet.quiet.settling
+    window.send("wheel", x=x, y=y, dy=100)
+    assert quiet.frames(1) == 1 and quiet.quiet.settling
+    quiet.stale = True
     window.send("pointer_down", x=x, y=y, button=1, buttons=(1,))
     quiet.frames(1)
     window.send("pointer_move", x=230.0, y=75.0, buttons=(1,))

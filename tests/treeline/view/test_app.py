@@ -207,6 +207,62 @@ def test_all_tabs_are_seen_in_a_small_window(person: Any) -> None:
     tabs = [marks.rectangles[f"tab.{panel.title}"] for panel in person.viewer.panels]
     assert tabs[-1][2] <= person.window.logical_size[0]
     assert all(a[2] <= b[0] + 1 for a, b in zip(tabs, tabs[1:], strict=False))
+    widths: list[float] = []  # of the names, which are whole
+
+    def measure() -> None:
+        widths[:] = [imgui.calc_text_size(panel.title).x for panel in person.viewer.panels]
+
+    person.window.draw_once(measure)
+    assert all(tab[2] - tab[0] >= width for tab, width in zip(tabs, widths, strict=True))
+
+
+def test_panels_are_built_for_what_they_show_and_no_more(person: Any) -> None:
+    viewer, pace = person.viewer, person.window.pace
+    quiet = viewer.tabs.quiet
+    person.pointer("pointer_move", -10.0, -10.0)
+
+    def built(panel: str) -> tuple[int, int, int]:
+        """Frames of a second that have built the panel, the menu bar, and anything."""
+        viewer.act(f"panel {panel}")
+        person.frames(10)
+        person.until(lambda: person.session.idle)
+        person.frames(30)
+        before = (quiet.built, viewer.menus.quiet.built, pace.built)
+        person.frames(60)
+        now = (quiet.built, viewer.menus.quiet.built, pace.built)
+        return tuple(b - a for a, b in zip(before, now, strict=True))
+
+    assert built("Structure") == (0, 0, 10)
+    assert built("Passes") == (10, 0, 10)
+    panel = next(p for p in viewer.panels if p.title == "Instances")
+    assert built("Instances") == (0, 0, 10)
+    assert panel._count_means() == len(panel._mean) > 0
+    viewer.state.shown = "depth" if viewer.state.shown != "depth" else "normal"
+    before = quiet.built
+    person.frames(1)
+    assert quiet.built == before + 1, "what a hand changes is seen in the next frame"
+
+
+def test_a_mouse_that_rests_over_a_panel_asks_for_no_frames(person: Any) -> None:
+    person.viewer.act("panel Structure")
+    person.frames(4)
+    person.until(lambda: person.session.idle)
+    x, y = marks.centre("structure.boxes")
+    person.pointer("pointer_move", x, y)
+    person.frames(30)
+    pace, quiet = person.window.pace, person.viewer.tabs.quiet
+    before = (pace.built, quiet.built)
+    person.frames(60)
+    assert (pace.built - before[0], quiet.built - before[1]) == (10, 10)
+    person.pointer("pointer_move", x + 1, y)
+    person.frames(3)
+    assert quiet.built == before[1] + 13
+    shown = person.state.boxes.shown
+    person.pointer("pointer_down", x + 1, y, 1)
+    person.frames(1)
+    person.pointer("pointer_up", x + 1, y, 1)
+    person.frames(1)
+    assert person.state.boxes.shown is not shown
 
 
 def test_a_click_picks_what_is_under_it_and_its_node(person: Any) -> None:
