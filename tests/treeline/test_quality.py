@@ -139,6 +139,7 @@ def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None
     for words, said in (
         (["--from", tmp_path / "other.json"], "other.json: no record of `treeline curve`"),
         (["--only", "nothing"], "no curve is named 'nothing'"),
+        (["--shown", "base;none"], "no variant is named 'none'; there are base; 2 samples"),
         (["--crop", "5"], "--crop is X,Y"),
         (["--reference", "0"], "a reference is made of 1 to"),
     ):

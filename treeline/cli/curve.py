@@ -57,6 +57,9 @@ def curve(
         str | None,
         typer.Option(metavar="X,Y", help="Top left of what sheet.png shows. Default: the middle."),
     ] = None,
+    shown: Annotated[
+        str, typer.Option(metavar="NAME;NAME", help="Variants that sheet.png shows. Default: all.")
+    ] = "",
     record: Annotated[
         Path | None,
         typer.Option(
@@ -83,8 +86,7 @@ def curve(
     from treeline.quality_table import quality_tables, read_record
 
     corner = _parse_corner(crop)
-    names = [name.strip() for name in only.split(";") if name.strip()]
-    asked = Asked(flags, size, reference, pictures, turns, names, time, clip)
+    asked = Asked(flags, size, reference, pictures, turns, _names(only), _names(shown), time, clip)
     written = ["curve.png"]
     with whole_folder(out) as folder:
         if record is not None:
@@ -117,6 +119,7 @@ class Asked:
     pictures: int | None
     turns: int | None
     only: list[str]
+    shown: list[str]
     time: float | None
     clip: str | None
 
@@ -138,6 +141,10 @@ def _measure(
     from treeline.report_context import plain, structure_context
 
     chosen = variants(asked.only)
+    for name in asked.shown:
+        if name not in [variant.name for variant in chosen]:
+            there = "; ".join(variant.name for variant in chosen)
+            raise UserError(f"no variant is named '{name}'; there are {there}")
     given = parse_reference(asked.reference) if asked.reference is not None else None
     with steps(common.quiet) as progress:
         device = common.open_device()
@@ -189,7 +196,12 @@ def _measure(
         },
         "variants": [plain(quality.row()) for quality in found],
     }
-    return record, quality_sheet(found, picture.pixels, LARGEST_CROP, corner, base.exposure)
+    seen = [quality for quality in found if not asked.shown or quality.variant.name in asked.shown]
+    return record, quality_sheet(seen, picture.pixels, LARGEST_CROP, corner, base.exposure)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(";") if name.strip()]
 
 
 def _parse_corner(text: str | None) -> tuple[int, int] | None:
