@@ -73,6 +73,7 @@ CURVES: tuple[tuple[Variant, ...], ...] = (
     vary("rough_fallback", roughness_cutoff=0.1),
     vary("reflection_scale"),
     vary("reflection_scale", "half", "quarter", upsample="plain"),
+    vary("reflection_bounces", 1, 2, 3),
     vary("shadow_rays", 1, 2, 4),
     vary("sampler"),
     vary("history", 4, 16),

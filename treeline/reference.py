@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.gpu.errors import CheckFailed, UserError
 from engine.scene.scene import Scene
-from passes.frame_options import FrameOptions
+from passes.frame_options import MOST_BOUNCES, FrameOptions
 from passes.hybrid import HybridFrame
 from treeline.radiance_file import RadiancePicture, check_suffix, load_radiance
 
@@ -22,6 +22,7 @@ from treeline.radiance_file import RadiancePicture, check_suffix, load_radiance
 FULL: dict[str, Any] = {
     "roughness_cutoff": 1.0,
     "reflection_scale": "full",
+    "reflection_bounces": MOST_BOUNCES,
     "any_hit": "test",
     "history": 0,
     "denoiser": 0,

@@ -119,8 +119,10 @@ def brdf(points: Points, light: Any) -> Any:
 class Reference:
     """Estimates of a scene's pictures."""
 
-    def __init__(self, scene: Scene, width: int, height: int, cutoff: float) -> None:
-        self.scene, self.cutoff = scene, cutoff
+    def __init__(
+        self, scene: Scene, width: int, height: int, cutoff: float, bounces: int = 1
+    ) -> None:
+        self.scene, self.cutoff, self.bounces = scene, cutoff, bounces
         self.caster = Caster(scene, gather(scene))
         camera = scene.camera
         top = np.tan(camera.y_fov / 2)
@@ -209,8 +211,9 @@ class Reference:
         by_half = distribution(n_h, alpha) * np.maximum(n_h, 0) / np.maximum(4 * v_h, 1e-12)
         return direction, 0.5 * by_half + 0.5 / (2 * np.pi)
 
-    def _reflection(self, points: Points, rng: np.random.Generator) -> Any:
-        """One sample of what `points`, none rougher than the cutoff, reflect."""
+    def _reflection(self, points: Points, rng: np.random.Generator, bounces: int) -> Any:
+        """One sample of what `points`, none rougher than the cutoff, reflect on paths of at most so
+        many rays; what the last one meets reflects the sky."""
         mirror = points.rough < MIRROR
         exact = 2 * points.n_v[:, None] * points.normal - points.view
         sampled, density = self._lobe_directions(points, rng)
@@ -223,7 +226,10 @@ class Reference:
         origins = points.off_surface(safe)
         arriving = environment(self.scene, safe)
         rows, met = self._meet(origins, safe)
-        arriving[rows] = self._without_rays(met, reflects=True) + self._direct(met, rng)
+        arriving[rows] = self._without_rays(met, reflects=bounces == 1) + self._direct(met, rng)
+        if bounces > 1:
+            smooth = np.flatnonzero(met.rough <= self.cutoff)
+            arriving[rows[smooth]] += self._reflection(met[smooth], rng, bounces - 1)
         reach = np.full(len(safe), np.inf)
         reach[rows] = np.linalg.norm(met.position - origins[rows], axis=1)
         arriving += np.where(mirror[:, None], self._light_seen(origins, safe, reach), 0)
@@ -248,6 +254,6 @@ class Reference:
         picture = self.sky.copy()
         radiance = self.fixed + self._direct(self.seen, rng)
         smooth = np.flatnonzero(self.seen.rough <= self.cutoff)
-        radiance[smooth] += self._reflection(self.seen[smooth], rng)
+        radiance[smooth] += self._reflection(self.seen[smooth], rng, self.bounces)
         picture[self.covered] = radiance
         return picture.reshape(self.shape)

@@ -132,3 +132,10 @@ def test_tiles_of_several_lights(kit: Any, device: Any) -> None:
     reference = Reference(three_lamps(kit), *SIZE, CUTOFF)
     expected = np.stack([tile_means(reference.sample(rng)) for _ in range(SAMPLES // 2)])
     check(draw_tiles(device, three_lamps(kit), SAMPLES), expected)
+
+
+def test_tiles_of_paths_of_three_rays(kit: Any, device: Any) -> None:
+    rng = np.random.default_rng(20261202)
+    reference = Reference(box_room(kit), *SIZE, CUTOFF, bounces=3)
+    expected = np.stack([tile_means(reference.sample(rng)) for _ in range(SAMPLES // 2)])
+    check(draw_tiles(device, box_room(kit), SAMPLES // 2, reflection_bounces=3), expected)
