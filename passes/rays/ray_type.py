@@ -32,6 +32,9 @@ class RayType:
     A frame whose options give a pixel more slots has the type as `of` makes it: `starts_with` tells
     what these slots' rays start at; None: the options do not matter.
 
+    `goes_to` tells in words, by a record and the FRAME_UNIFORMS, what in the frame a ray goes to:
+    " to light 2 of 3", "" where that is plain. None: it goes anywhere.
+
     `silence` makes a frame's inputs (passes.frame_uniforms.FrameInputs) those of one that sends no
     such ray; None where `option` does.
 
@@ -57,6 +60,7 @@ class RayType:
     apart_shader: str | None = None
     choice: str | None = None
     block: str | None = None
+    goes_to: Callable[[Any, Any], str] | None = None
     silence: Callable[[Any], Any] | None = None
     starts_with: Callable[[FrameOptions], tuple[str, ...]] | None = None
     bounce: int = 1

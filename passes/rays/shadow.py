@@ -5,6 +5,7 @@ ray's 32. Its slot is the surface's that it starts from (passes/shadow_slots.py)
 """
 
 from dataclasses import replace
+from typing import Any
 
 from engine.gpu.structs import Field, Struct
 from passes.rays.ray_type import RayType
@@ -18,6 +19,13 @@ SHADOW_RECORD = Struct(
     Field("slot", "u32"),
 )
 
+
+def goes_to(record: Any, frame: Any) -> str:
+    """Which of several lights (passes/shaders/light.wgsl), 1 and on as in the scene."""
+    lights = int(frame["light_count"])
+    return f" to light {(int(record['light_uv']) >> 28) + 1} of {lights}" if lights > 1 else ""
+
+
 SHADOW = RayType(
     name="shadow",
     record=SHADOW_RECORD,
@@ -28,6 +36,7 @@ SHADOW = RayType(
     starts_at=ONE_RAY.starts_at,
     results_by_slot=True,
     choice="shadows",
+    goes_to=goes_to,
     silence=lambda inputs: replace(
         inputs, light=replace(inputs.light, radiance=(0.0, 0.0, 0.0)), more_lights=()
     ),

@@ -12,6 +12,7 @@ from passes.frame_options import MOST_SHADOW_RAYS, FrameOptions
 from passes.pixel_probe import probe_pixel
 from passes.prepare import prepare
 from passes.rays import SHADOW
+from treeline.view.pixel_rays import pixel_rays
 
 BLACK = (0.0, 0.0, 0.0)
 SIZE = (32, 18)
@@ -103,6 +104,12 @@ def test_budget_of_rays(draw: Any, court: Any, kit: Any) -> None:
         rays["slot"][rays["slot"] // 8 == y * SIZE[0] + x]
     )
     assert len(shown) >= 4 and {ray.starts_at for ray in shown} >= {"primary"}
+    told = [ray.kind for ray in pixel_rays(drawn.frame, x, y) if ray.ray_type == "shadow"]
+    starts = [ray.starts_at for ray in shown]
+    assert sorted(told) == sorted(
+        f"shadow ray from the {start} ray's hit to light {ray.slot % 4 + 1} of 4"
+        for start, ray in zip(starts, shown, strict=True)
+    )
     for ray in shown:
         light = scene.lights[ray.slot % 4]
         end = ray.ray["origin"] + ray.ray["direction"] - light.center
@@ -116,7 +123,7 @@ def test_budget_of_rays(draw: Any, court: Any, kit: Any) -> None:
 
 def test_subgroups_push_the_same_rays(draw: Any, court: Any) -> None:
     """Votes of one push are not taken for the next one's."""
-    settings: dict[str, Any] = dict(gbuffer="rays", shadow_rays=2)
+    settings: dict[str, Any] = dict(gbuffer="rays", shadow_rays=3)
     one, other = (
         draw(court, *SIZE, compaction=how, **settings).shadows for how in ("workgroup", "subgroup")
     )

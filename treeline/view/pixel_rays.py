@@ -202,9 +202,12 @@ def _from_queue(
         hit = int(record["object"]) != MISS_ID
         found = {"t": float(record["t"]) if hit else float("inf")}
         found |= {name: int(record[name]) for name in _IDS}
+    way = f"{ray_type.name} ray from the {queued.starts_at} ray's hit"
+    if ray_type.goes_to is not None:
+        way += ray_type.goes_to(queued.record.view(ray_type.record.dtype)[0], traced.uniforms)
     return PixelRay(
         ray_type=ray_type.name,
-        kind=f"{ray_type.name} ray from the {queued.starts_at} ray's hit{_whose(queued, traced)}",
+        kind=way + _whose(queued, traced),
         slot=queued.slot,
         index=queued.index,
         parent=parent,

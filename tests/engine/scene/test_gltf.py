@@ -233,11 +233,14 @@ def test_treeline_extras(glb, write, corners):
     light = {"area_light": {"size": [2, 4], "radiance": [1, 2, 3]}}
     half = np.sqrt(0.5)  # -90 degrees about x: -Z looks down
     glb.node(rotation=[-half, 0, 0, half], translation=[0, 5, 0], extras={"treeline": light})
+    other = {"area_light": {"size": [1, 1], "radiance": [4, 5, 6]}}
+    glb.node(extras={"treeline": other})
     sky = {"zenith": [1, 2, 3], "horizon": [4, 5, 6], "ground": [7, 8, 9]}
     glb.json["scenes"][0]["extras"] = {"treeline": {"environment": sky}}
     scene = load_scene(write(glb))
     assert [(i.mask, i.lifetime) for i in scene.instances] == [(3, "deforming"), (0xFF, "static")]
     assert scene.light_source == "file" and scene.light.radiance == (1, 2, 3)
+    assert [light.radiance for light in scene.more_lights] == [(4, 5, 6)]
     np.testing.assert_allclose(scene.light.center, [0, 5, 0])
     np.testing.assert_allclose(scene.light.normal, [0, -1, 0], atol=1e-12)
     assert scene.light.area == pytest.approx(8.0)

@@ -128,10 +128,13 @@ def test_weights_undo_probabilities(kit: Any, rng: Rng, rays: int, uniform: bool
     surfaces, steps = some_surfaces(rng, 100)[:3], 2000
     every = [np.repeat(part, steps, 0) for part in surfaces]
     r = np.tile((np.arange(steps, dtype=np.float32) + np.float32(0.5)) / np.float32(steps), 100)
-    weights = np.zeros((3, 100))
+    weights, before = np.zeros((3, 100)), np.zeros(len(r), np.uint32)
     for number in range(rays):
         choice = choose_light(frame, ShadowSlots(rays), number, r, *every, uniform=uniform)
         np.add.at(weights, (choice.light, np.repeat(np.arange(100), steps)), choice.weight / steps)
+        # a surface's rays are spread over the lights, in their order
+        assert (choice.light >= before)[choice.weight > 0].all()
+        before = choice.light
     for i in range(3):
         may = light_importance(lights_at(frame, i), *surfaces) > 0
         # each end of a light's part may be a step off, and ALIKE / 3 is the least probability
