@@ -21,6 +21,9 @@ QUEUE_HEADER = Struct(
     # others do, farther away; that none does.
     Field("widened", "u32"),
     Field("unlike", "u32"),
+    # Records begin at a multiple of 32 bytes: a vec3f in one needs 16, and one of 32 bytes is then
+    # read at once.
+    *(Field(f"pad_{i}", "u32") for i in range(6)),
 )
 GROUP_SIZE = 64  # lanes of every queue kernel
 
