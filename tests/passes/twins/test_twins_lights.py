@@ -34,7 +34,7 @@ def lit_scene(rich_scene: Any, kit: Any) -> Any:
 
 
 CASES = {
-    "two of four": dict(shadow_rays=2, count=True),
+    "two of four, along paths": dict(shadow_rays=2, count=True, reflection_bounces=3),
     "all in turn": dict(shadow_rays=4, reflection_scale="half", frame_index=3),
 }
 
