@@ -98,7 +98,8 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     any_hit = _option("any_hit", settings, any_hit="opaque") if asks else None
     add("any_hit", any_hit, "no ray tests for holes")
     bounces = 1 if frame.reflection_bounces > 1 else 2
-    found.append(_option(BOUNCE_LIMIT, settings, reflection_bounces=bounces))
+    limit = _option(BOUNCE_LIMIT, settings, reflection_bounces=bounces)
+    add(BOUNCE_LIMIT, limit if frame.reflections == "rays" else None, "no reflection rays")
     for ray in frame_rays(frame):
         if ray.bounce_of:
             continue  # silent with the first

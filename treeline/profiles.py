@@ -128,7 +128,7 @@ PROFILES = (
     Profile(
         "HardwareRT_High",
         tracing="hardware ray queries",
-        rays={"reflection": 1, "shadow": 2, "occlusion": 1},
+        rays={"reflection": 1, "reflection_2": 1, "shadow": 3, "occlusion": 1},
         scale=1.0,
         bounces=2,
         any_hit="inline",
@@ -140,12 +140,13 @@ PROFILES = (
             "any_hit_mode": "inline",
             "history": 32,
             "denoiser": 4,
+            "reflection_bounces": 2,
         },
         needs=(
             RAY_QUERIES,
             _limits({**GUARANTEED, "max-storage-buffer-binding-size": LARGE_BINDING}),
         ),
-        not_there=("ray queries in the kernels", "a second bounce"),
+        not_there=("ray queries in the kernels",),
     ),
     Profile(
         "HardwareRT_Limited",

@@ -35,6 +35,11 @@ def bounces_of(ray: RayType, most: int) -> tuple[RayType, ...]:
     return tuple(r for r in BOUNCES if r.bounce_of == ray.name and r.bounce <= most)
 
 
+def family_of(name: str) -> str:
+    """The type under which options know the rays of a type of that name."""
+    return next((ray.family for ray in BOUNCES if ray.name == name), name)
+
+
 def with_every_ray(options: FrameOptions) -> FrameOptions:
     """The same with the rays of every type."""
     flags: dict[str, Any] = {ray.option: True for ray in RAY_TYPES if ray.option}
@@ -50,6 +55,7 @@ __all__ = [
     "SHADOW",
     "RayType",
     "bounces_of",
+    "family_of",
     "frame_rays",
     "reflection_types",
     "with_every_ray",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from passes.frame_options import FrameOptions
-from passes.rays import RAY_TYPES, frame_rays
+from passes.rays import BOUNCES, RAY_TYPES, frame_rays
 from treeline import profiles
 from treeline.profiles import (
     GUARANTEED,
@@ -42,7 +42,7 @@ def test_the_table() -> None:
         *("HardwareRT_High", "HardwareRT_Limited", "ComputeFull", "ComputeHalf"),
         "RasterFallback",
     ]
-    known = {ray_type.name for ray_type in RAY_TYPES}
+    known = {ray_type.name for ray_type in (*RAY_TYPES, *BOUNCES)}
     for profile in PROFILES:
         assert set(profile.rays) <= known
         options = profile.frame(FrameOptions(8, 8))  # refuses unknown fields and values
@@ -51,6 +51,7 @@ def test_the_table() -> None:
         assert 1 / options.reflection_block == profile.scale or not profile.rays
         assert options.filtered == (profile.denoiser not in ("none", "running mean"))
         assert options.any_hit_mode == profile.any_hit or not profile.rays
+        assert options.reflection_bounces == max(1, profile.bounces)
         assert profile.facts()["name"] == profile.name
 
 

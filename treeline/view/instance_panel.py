@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from imgui_bundle import imgui
 
 from engine.view.panels.table import Column, Table
-from passes.rays import RAY_TYPES
+from passes.rays import RAY_TYPES, family_of
 from treeline.view.mean_sah import MeanSah
 from treeline.view.structure_tree import StructureTree
 from treeline.view.structure_view import StructureView
@@ -218,16 +218,16 @@ def refits_since_build(session: "ViewSession", tree: StructureTree) -> list[int]
 
 
 def spent(names: Sequence[str], counted: "FrameStats | None") -> list[list[int | None]]:
-    """What each ray type spent in the objects of these names, in the order of `_spent_columns`;
-    None before a frame was counted, and for types that it does not trace."""
+    """What each ray type, with all bounces, spent in the objects of these names, in the order of
+    `_spent_columns`; None before a frame was counted, and for types that it does not trace."""
     columns: list[list[int | None]] = []
     for ray in RAY_TYPES:
         for key, _ in SPENT:
             if counted is None or ray.name not in counted.rays:
                 columns.append([None] * len(names))
                 continue
-            found = [counted.objects.get((name, ray.name), {}) for name in names]
-            columns.append([item.get(key, 0) for item in found])
+            rows = _objects_of(counted, ray.name)
+            columns.append([sum(row.get(key, 0) for row in rows.get(name, ())) for name in names])
     return columns
 
 
@@ -237,7 +237,17 @@ def shares(names: Sequence[str], counted: "FrameStats | None") -> list[list[floa
         return [[None] * len(names) for _ in RAY_TYPES]
     columns: list[list[float | None]] = []
     for ray in RAY_TYPES:
-        total = sum(row["nodes"] for (_, kind), row in counted.objects.items() if kind == ray.name)
-        nodes = [counted.objects.get((name, ray.name), {}).get("nodes", 0) for name in names]
+        rows = _objects_of(counted, ray.name)
+        total = sum(row["nodes"] for found in rows.values() for row in found)
+        nodes = [sum(row["nodes"] for row in rows.get(name, ())) for name in names]
         columns.append([100 * n / total if total else None for n in nodes])
     return columns
+
+
+def _objects_of(counted: "FrameStats", family: str) -> dict[str, list[dict[str, int]]]:
+    """Object -> what each bounce of a ray type did there."""
+    found: dict[str, list[dict[str, int]]] = {}
+    for (name, ray_type), row in counted.objects.items():
+        if family_of(ray_type) == family:
+            found.setdefault(name, []).append(row)
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 from engine.view.panels.table import Column
 from passes.frame_stats import FrameStats
 from passes.hit_table import HitClass
+from passes.rays import family_of
 from passes.update_records import UPDATE_PASSES, UpdateRecord, own_update_ms
 from treeline.cost_model import traversal_ms
 from treeline.object_tables import PAGE_FIELDS
@@ -25,7 +26,7 @@ OBJECT_COLUMNS = (
 def object_rows(
     timed: Iterable[FrameStats], counted: FrameStats | None, only: str | None = None
 ) -> list[tuple[Any, ...]]:
-    """What each object took of each ray type (or `only` of that), most nodes first."""
+    """What each object took of each ray type (or `only` of that, all bounces), most nodes first."""
     if counted is None:
         return []
     frames = list(timed)
@@ -36,7 +37,7 @@ def object_rows(
     took = {t: float(np.median(values)) for t, values in times.items()}
     rows = []
     for (name, ray_type), spent in counted.objects.items():
-        if only not in (None, ray_type):
+        if only not in (None, family_of(ray_type)):
             continue
         part = spent["nodes"] / sums[ray_type] if sums[ray_type] else 0.0
         counts = (spent[field] for field in PAGE_FIELDS)

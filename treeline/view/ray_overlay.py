@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bvh.header import unpack_header
 from bvh.ray_steps import Step
 from engine.view.lines import LineBatch, LineRenderer
-from passes.rays import BOUNCES, RAY_TYPES
+from passes.rays import RAY_TYPES, family_of
 from treeline.view.pick import Pick
 from treeline.view.pixel_rays import PRIMARY, PixelRay
 from treeline.view.ray_walk import RayWalk
@@ -45,10 +45,8 @@ def ray_colour(ray_type: str) -> Colour:
     """Of a ray type in lists and in the picture; all bounces of a type share one."""
     if ray_type == PRIMARY:
         return PRIMARY_COLOUR
-    families = {ray.name: ray.family for ray in (*RAY_TYPES, *BOUNCES)}
-    names = [ray.name for ray in RAY_TYPES]
-    family = families.get(ray_type, names[0])
-    return TYPE_COLOURS[names.index(family) % len(TYPE_COLOURS)]
+    names, name = [ray.name for ray in RAY_TYPES], family_of(ray_type)
+    return TYPE_COLOURS[(names.index(name) if name in names else 0) % len(TYPE_COLOURS)]
 
 
 def ray_segments(
