@@ -38,7 +38,8 @@ TIMED = {
 }
 WHOLE = {
     "build and update": ("update",),
-    "raster": ("gbuffer", "motion", "shadow_map", "probe", "screen"),
+    # Not gbuffer/rays, which visits nodes.
+    "raster": ("gbuffer/raster", "gbuffer/resolve", "motion", "shadow_map", "probe", "screen"),
     "filters": ("light", "history", "denoise"),
 }
 
@@ -155,7 +156,7 @@ def timed_changes(
             there = ", ".join(dict.fromkeys(differ))
             found.unjudged[term] = f"rays, nodes or any-hit calls differ in number: {there}"
     for term, kinds in WHOLE.items():
-        passes = [name for name in names if name.split("/")[0] in kinds]
+        passes = [name for name in names if f"{name}/".startswith(tuple(f"{k}/" for k in kinds))]
         change = certain_change(_ms(on, passes), _ms(off, passes), tests)
         if abs(change) > TIME_TOLERANCE:
             found.changes[term] = change

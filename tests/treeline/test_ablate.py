@@ -219,6 +219,16 @@ def test_timed_terms_follow_the_passes(make_stats: Any, rng: np.random.Generator
     assert changes(runs()).changes == {} and changes(runs()).unjudged == {}
     assert changes(runs(traverse=1.5)).changes == {"time a node": pytest.approx(0.5, abs=0.05)}
     assert changes(runs(shade=0.5)).changes == {"hit shading": pytest.approx(-0.5, abs=0.05)}
+    by_raster, twice, by_rays = (
+        [
+            replace(run, passes={**run.passes, name: factor * run.passes["composite"]})
+            for run in runs()
+        ]
+        for name, factor in (("gbuffer/raster", 1), ("gbuffer/raster", 2), ("gbuffer/rays", 2))
+    )
+    found = timed_changes(by_raster, twice, same, same, 50).changes
+    assert found == {"raster": pytest.approx(1.0, abs=0.1)}
+    assert timed_changes(by_raster, by_rays, same, same, 50).changes == {"raster": -1.0}
     # Where a type's rays differ in number, so does the fixed part of what each takes.
     fewer = replace(same, rays={**same.rays, "reflection": 500})
     found = changes(runs(traverse=0.5, shade=0.5), fewer)
