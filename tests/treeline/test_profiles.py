@@ -48,6 +48,11 @@ def test_the_table() -> None:
         options = profile.frame(FrameOptions(8, 8))  # refuses unknown fields and values
         assert options.occlusion == ("occlusion" in profile.rays)
         assert {ray.name for ray in frame_rays(options)} == set(profile.rays)
+        if profile.rays:
+            reflections = profile.bounces * profile.scale**2
+            sent = {t: n for t, n in profile.rays.items() if t.startswith("reflection")}
+            assert sum(sent.values()) == reflections
+            assert profile.rays["shadow"] == options.shadow_rays * (1 + reflections)
         assert 1 / options.reflection_block == profile.scale or not profile.rays
         assert options.filtered == (profile.denoiser not in ("none", "running mean"))
         assert options.any_hit_mode == profile.any_hit or not profile.rays
