@@ -9,7 +9,7 @@ not computed here.
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from engine.gpu.device import Device
@@ -81,7 +81,8 @@ class ViewSession:
         self._new_device = new_device
         self._settling = Settling(size, clock)
         self._lost = False  # the device, and there is no other one yet
-        self._still: tuple[Any, Any, Any] = (None, None, None)  # inputs but for the view, and whose
+        # The fields of frames' inputs that do not come of the view, and what they do come of.
+        self._still: tuple[Any, Any, dict[str, Any]] = (None, None, {})
 
     # ---- what is shown ----------------------------------------------------------------------
 
@@ -328,5 +329,7 @@ class ViewSession:
         """What changes from frame to frame: the view, and the settings that no frame is made anew
         for."""
         if self._still[0] is not scene or self._still[1] is not settings:
-            self._still = (scene, settings, frame_inputs(scene.prepared, settings.frame))
-        return self.point.put_into(self._still[2])
+            inputs = frame_inputs(scene.prepared, settings.frame)
+            still = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
+            self._still = (scene, settings, still)
+        return self.point.inputs(self._still[2])

@@ -1,6 +1,8 @@
 """From where and when a scene is looked at."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from engine.scene.camera import Camera
 from passes.frame_uniforms import FrameInputs
@@ -22,8 +24,10 @@ class ViewPoint:
         mine = (self.clip, self.time, self.loop)
         return mine == (other.clip, other.time, other.loop)
 
-    def put_into(self, inputs: FrameInputs) -> FrameInputs:
-        """The inputs from here. The camera is a new object each time: see `Drawing.look`."""
+    def inputs(self, still: Mapping[str, Any]) -> FrameInputs:
+        """Of a frame from here; `still` are the fields that do not come of a view. The camera is a
+        new object each time: see `Drawing.look`."""
         seen = self.camera
         camera = Camera(seen.transform, seen.y_fov, seen.near)
-        return replace(inputs, camera=camera, clip=self.clip, time=self.time, loop=self.loop)
+        view = {"camera": camera, "clip": self.clip, "time": self.time, "loop": self.loop}
+        return FrameInputs(**{**still, **view})

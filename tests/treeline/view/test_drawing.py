@@ -45,7 +45,7 @@ class Frames:
 
 def inputs_of(camera: Camera) -> FrameInputs:
     light: Any = None
-    return ViewPoint(camera).put_into(FrameInputs(camera, light, light))
+    return ViewPoint(camera).inputs({"light": light, "environment": light})
 
 
 @pytest.fixture
