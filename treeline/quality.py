@@ -1,8 +1,8 @@
 """What a millisecond buys: variants of one frame (treeline/quality_variants.py), each with its
 time, its rays and its error against one reference.
 
-Variants take turns while they are timed, so that what the machine does meanwhile meets all of them;
-a time is the median of a frame's, and of a picture of n samples n times that. Rays and nodes are
+Variants take turns while they are timed, a few at once, so that what the machine does meanwhile
+meets all of those; a time is the median of a frame's, and of a picture of n samples n times that. Rays and nodes are
 counted in frames of their own. Errors are means over pictures with different seeds
 (treeline/frame_error.py). A moving camera ends where the still one stands, so that one reference,
 made at that camera and that moment, holds for all.
@@ -28,6 +28,7 @@ from treeline.quality_variants import Variant
 FRAME_SECONDS = 1 / 30  # between frames of a moving camera
 STEP = 0.04  # metres that it walks in one, and what it turns:
 TURN = np.radians(0.5)
+AT_ONCE = 8  # frames that take turns: each has buffers of its own, hundreds of bytes a pixel
 
 MakeFrame = Callable[[FrameOptions], HybridFrame]
 
@@ -151,16 +152,17 @@ def _camera_before(camera: Camera, frames: int) -> Camera:
 def _take_turns(
     make_frame: MakeFrame, every: Sequence[FrameOptions], turns: int, progress: Progress
 ) -> dict[FrameOptions, list[float]]:
-    """ms of `turns` frames of each, one after the other, forwards and backwards."""
-    frames = {options: make_frame(options) for options in every}
-    progress.begin("timing", (turns + 1) * len(frames))
+    """ms of `turns` frames of each, AT_ONCE of them one after the other, forwards and backwards."""
+    progress.begin("timing", (turns + 1) * len(every))
     times: dict[FrameOptions, list[float]] = {options: [] for options in every}
-    for turn in range(turns + 1):  # the first one warms up
-        for options in every if turn % 2 else reversed(every):
-            stats = frames[options].run(turn)
-            if turn:
-                times[options].append(stats.frame_total_ms)
-            progress.advance(f"{stats.frame_total_ms:.1f} ms")
+    for start in range(0, len(every), AT_ONCE):
+        frames = {options: make_frame(options) for options in every[start : start + AT_ONCE]}
+        for turn in range(turns + 1):  # the first one warms up
+            for options, frame in list(frames.items())[:: 1 if turn % 2 else -1]:
+                stats = frame.run(turn)
+                if turn:
+                    times[options].append(stats.frame_total_ms)
+                progress.advance(f"{stats.frame_total_ms:.1f} ms")
     return times
 
 

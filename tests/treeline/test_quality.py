@@ -110,7 +110,7 @@ def test_points_of_a_curve_are_told_apart() -> None:
 def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None:
     """Noise falls as one over the samples; what remembers them gets them for one frame's rays."""
     out = tmp_path / "curve"
-    common = ["--scene", box, "--size", "40x24", "--quiet", "--pictures", 2, "--turns", 2]
+    common = ["--scene", box, "--size", "40x24", "--quiet", "--pictures", 1, "--turns", 2]
     common += ["--light", "0,3,0,1.5"]
     shown = run("curve", *common, "--reference", 64, "--only", "samples;history", "--out", out)
     assert shown.exit_code == 0, shown.output

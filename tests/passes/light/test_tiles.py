@@ -17,7 +17,7 @@ from tests.passes.light.model import Reference
 
 TILE = 32
 SIZE = 96, 64
-SAMPLES = 64
+SAMPLES = 48
 CUTOFF = 0.6
 LIMIT = 4.0  # standard errors
 MOST_BIAS = 0.005
