@@ -365,7 +365,7 @@ OPTIONS: tuple[Option, ...] = (
         "light choice",
         "choice",
         "frame",
-        "none",
+        "rays",
         choices=LIGHT_CHOICES,
         help="Of more lights than shadow rays: drawn by what they might bring, or all alike.",
     ),

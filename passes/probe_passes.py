@@ -1,7 +1,7 @@
 """A reflection probe: what is seen from one point in all directions, captured in each frame.
 
     probe/ids/0..5   object and triangle in each direction: six faces of a cube, by the rasteriser
-    probe/light      lit: emission, ambient light, the area light through its shadow map
+    probe/light      lit: emission, ambient light, the first area light through its shadow map
     probe/blur       levels of blur, for rough surfaces
 
 The point is the camera's, so that nothing near it is missed, or the middle of the scene's box

@@ -88,12 +88,21 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     screen = "screen" if frame.reflections == "rays" else "rays"
     found.append(_option("reflections", settings, reflections=screen))
     shadow_map = "map" if frame.shadows == "rays" else "rays"
-    found.append(_option("shadows", settings, shadows=shadow_map))
+    drawn = shadow_map == "rays" or len(scene.lights) == 1
+    switch = _option("shadows", settings, shadows=shadow_map) if drawn else None
+    add("shadows", switch, "a shadow map is of one light")
     for name in ("history", "denoiser"):
         used = getattr(frame, name) > 0
         add(name, _option(name, settings, **{name: 0}) if used else None, "there is none")
     fewer = _option(SHADOW_BUDGET, settings, shadow_rays=1) if frame.shadow_rays > 1 else None
     add(SHADOW_BUDGET, fewer, "surfaces send one shadow ray")
+    choice = "uniform" if frame.light_choice == "importance" else "importance"
+    chooses = len(scene.lights) > frame.shadow_rays
+    switch = _option("light_choice", settings, light_choice=choice) if chooses else None
+    add("light_choice", switch, "surfaces send a shadow ray to every light")
+    stands = frame.rough_fallback != "environment"
+    plain = _option("rough_fallback", settings, rough_fallback="environment") if stands else None
+    add("rough_fallback", plain, "the environment stands for rays that are not sent already")
     asks = frame.any_hit != "opaque" and any(has_holes(scene, i) for i in scene.instances)
     any_hit = _option("any_hit", settings, any_hit="opaque") if asks else None
     add("any_hit", any_hit, "no ray tests for holes")

@@ -83,6 +83,8 @@ _SWITCHES = {
     HALF_RESOLUTION: "ray_count",
     BOUNCE_LIMIT: "ray_count",
     SHADOW_BUDGET: "ray_count",
+    "light_choice": "ray_count",
+    "rough_fallback": "hit_shading",
     "reflections": "ray_count",
     "shadows": "ray_count",
     "builder": "bvh_quality",
@@ -103,7 +105,7 @@ _SWITCHES = {
 # foliage is cheaper does not say that its rays were dear.
 _CONTENT = frozenset({"characters", "animation", "foliage"})
 # Switches of work that is done by pixels, however many rays there are.
-_BY_PIXEL = frozenset({"history", "denoiser"})
+_BY_PIXEL = frozenset({"history", "denoiser", "rough_fallback"})
 
 
 def switch_causes() -> dict[str, str]:

@@ -134,6 +134,7 @@ def test_weights_undo_probabilities(kit: Any, rng: Rng, rays: int, uniform: bool
         np.add.at(weights, (choice.light, np.repeat(np.arange(100), steps)), choice.weight / steps)
         # a surface's rays are spread over the lights, in their order
         assert (choice.light >= before)[choice.weight > 0].all()
+        assert number == 0 or (choice.light > before).mean() > 0.01
         before = choice.light
     for i in range(3):
         may = light_importance(lights_at(frame, i), *surfaces) > 0
