@@ -2,12 +2,13 @@
 time, its rays and its error against one reference.
 
 Variants take turns while they are timed, a few at once, so that what the machine does meanwhile
-meets all of those; a time is the median of a frame's, and of a picture of n samples n times that. Rays and nodes are
-counted in frames of their own. Errors are means over pictures with different seeds
-(treeline/frame_error.py). A moving camera ends where the still one stands, so that one reference,
-made at that camera and that moment, holds for all.
+meets all of those; a time is the median of a frame's, and of a picture of n samples n times that.
+Rays and nodes are counted in frames of their own. Errors are means over pictures with different
+seeds (treeline/frame_error.py). A moving camera ends where the still one stands, so that one
+reference, made at that camera and that moment, holds for all.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -73,8 +74,10 @@ def measure_quality(
     *,
     pictures: int,
     turns: int,
+    warmup_ms: float = 0.0,
 ) -> list[Quality]:
-    """Each of `variants` of `base`, in order. `make_frame` gives frames their view and pose.
+    """Each of `variants` of `base`, in order. `make_frame` gives frames their view and pose;
+    `warmup_ms` is what frames that take turns are drawn for, at least, before any is timed.
     CheckFailed where a frame was not whole."""
     by_options: dict[FrameOptions, list[Variant]] = {}
     for variant in variants:
@@ -89,7 +92,7 @@ def measure_quality(
             if key not in errors:  # several curves pass through the base
                 errors[key] = _error(make_frame, options, variant, reference, pictures)
             progress.advance(variant.name)
-    times = _take_turns(make_frame, tuple(by_options), turns, progress)
+    times = _take_turns(make_frame, tuple(by_options), turns, warmup_ms, progress)
     found = []
     for variant in variants:
         options = variant.options(base)
@@ -131,8 +134,10 @@ def approach(last: FrameInputs, frames: int = HISTORY_FRAMES) -> list[FrameInput
     scene's clip runs until its time."""
     found = []
     for back in reversed(range(frames)):
-        time = max(0.0, last.time - back * FRAME_SECONDS) if last.clip is not None else last.time
-        found.append(replace(last, camera=_camera_before(last.camera, back), time=time))
+        seconds = last.time
+        if last.clip is not None:
+            seconds = max(0.0, seconds - back * FRAME_SECONDS)
+        found.append(replace(last, camera=_camera_before(last.camera, back), time=seconds))
     return found
 
 
@@ -150,13 +155,21 @@ def _camera_before(camera: Camera, frames: int) -> Camera:
 
 
 def _take_turns(
-    make_frame: MakeFrame, every: Sequence[FrameOptions], turns: int, progress: Progress
+    make_frame: MakeFrame,
+    every: Sequence[FrameOptions],
+    turns: int,
+    warmup_ms: float,
+    progress: Progress,
 ) -> dict[FrameOptions, list[float]]:
     """ms of `turns` frames of each, AT_ONCE of them one after the other, forwards and backwards."""
     progress.begin("timing", (turns + 1) * len(every))
     times: dict[FrameOptions, list[float]] = {options: [] for options in every}
     for start in range(0, len(every), AT_ONCE):
         frames = {options: make_frame(options) for options in every[start : start + AT_ONCE]}
+        begun = time.perf_counter()
+        while 1e3 * (time.perf_counter() - begun) < warmup_ms:
+            for frame in frames.values():
+                frame.run(0)
         for turn in range(turns + 1):  # the first one warms up
             for options, frame in list(frames.items())[:: 1 if turn % 2 else -1]:
                 stats = frame.run(turn)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # size, samples of the reference, pictures compared and timed turns: on a GPU, on a CPU driver.
 GPU_DEFAULTS = ("1920x1080", 1024, 4, 20)
 CPU_DEFAULTS = ("192x108", 64, 2, 4)
+GPU_WARMUP_MS = 1000.0  # an idle GPU needs about a second of work to reach its clock
 LARGEST_CROP = (400, 225)  # of a variant, in the pictures side by side
 
 
@@ -177,6 +178,7 @@ def _measure(
             progress,
             pictures=asked.pictures or defaults[2],
             turns=turns,
+            warmup_ms=0.0 if device.info.is_cpu else GPU_WARMUP_MS,
         )
     for quality in found:
         said = bad_pixels_sentence(quality.error.bad_pixels)
