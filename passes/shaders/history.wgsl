@@ -68,6 +68,7 @@ struct Neighbourhood {
     mean: vec3f,
     deviation: vec3f,
     light_deviation: f32, // of the luminance
+    bend: f32, // radians to the normal that is turned most
 }
 
 fn neighbourhood(lane: u32) -> Neighbourhood {
@@ -79,11 +80,14 @@ fn neighbourhood(lane: u32) -> Neighbourhood {
     var squares = vec3f(0.0);
     var light_sum = 0.0;
     var light_squares = 0.0;
+    var turned = 0.0;
     for (var y = 0u; y <= 2u * REACH; y += 1u) {
         for (var x = 0u; x <= 2u * REACH; x += 1u) {
             let k = first + y * TILE + x;
             if (tile_object[k] != tile_object[centre]) { continue; }
             if (dot(tile_normal[k], tile_normal[centre]) < SAME_NORMAL) { continue; }
+            let turn = tile_normal[k] - tile_normal[centre];
+            turned = max(turned, dot(turn, turn));
             let apart = tile_light[k] - tile_light[centre];
             let light_apart = luminance(apart);
             count += 1.0;
@@ -97,7 +101,7 @@ fn neighbourhood(lane: u32) -> Neighbourhood {
     let light_mean = light_sum / count;
     return Neighbourhood(tile_light[centre] + mean,
         sqrt(max(squares / count - mean * mean, vec3f(0.0))),
-        sqrt(max(light_squares / count - light_mean * light_mean, 0.0)));
+        sqrt(max(light_squares / count - light_mean * light_mean, 0.0)), sqrt(turned));
 }
 
 // What is remembered of a light: its mean, over how many frames, and a sample's standard deviation.
@@ -132,7 +136,7 @@ fn place_before(point: vec3f) -> vec3f {
 // How far what a surface reflects moved apart from the surface itself, in pixels. It is seen as far
 // behind the surface as it lies before it, of a rough one the nearer the rougher (Lagarde, de Rousiers,
 // "Moving Frostbite to PBR", 2014, the dominant direction of the lobe). Of curved mirrors this is too
-// far: there the clamp has to do.
+// far: see `kept_sharp`.
 fn reflected_motion(direction: vec3f, z: f32, distance: f32, roughness: f32) -> vec2f {
     let smoothness = 1.0 - roughness;
     let behind = distance * smoothness * (sqrt(smoothness) + roughness);
@@ -181,13 +185,15 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
     return Past(past.light / total, past.length / total, past.deviation / total);
 }
 
-// What is found again between pixels is blurred a little, and frame by frame more: an image with
-// less noise than that keeps to the newest frames.
-fn kept_sharp(pixel: vec2u, roughness: f32, past: Past) -> Past {
+// What is found again between pixels is blurred a little, and frame by frame more: an image whose
+// lobe is narrower than a pixel keeps to the newest frames. One in a mirror that bends (its normals
+// turn by more than the view does) is not where a plain mirror's would be: none is remembered.
+fn kept_sharp(pixel: vec2u, roughness: f32, bend: f32, past: Past) -> Past {
+    let most = select(SHARP_FRAMES, 0.0, bend > frame.pixel_spread);
     let distance = unpack_w(light[pixel.y * frame.width + pixel.x]);
     let away = length(camera_direction(pixel)) * textureLoad(depth, pixel, 0).x;
     let is_sharp = REFLECTION && lobe_radius(roughness, distance, away) < 1.0;
-    return Past(past.light, select(past.length, min(past.length, SHARP_FRAMES), is_sharp), past.deviation);
+    return Past(past.light, select(past.length, min(past.length, most), is_sharp), past.deviation);
 }
 
 fn fit_to(around: Neighbourhood, past: Past) -> Past {
@@ -226,7 +232,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         past = moved_past(pixel, object, s);
         let clamps = select(CLAMPED_DIRECT, CLAMPED_REFLECTION, REFLECTION);
         if ((filter_view.clamped & clamps) != 0u) {
-            past = kept_sharp(pixel, s.roughness, fit_to(around, past));
+            past = kept_sharp(pixel, s.roughness, around.bend, fit_to(around, past));
         }
     }
     let now = tile_light[((lane >> 3u) + REACH) * TILE + (lane & 7u) + REACH];

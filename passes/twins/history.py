@@ -90,9 +90,11 @@ def reflected_motion(
     return np.where(seen, image[:, :2] - itself[:, :2], NONE)
 
 
-def around(frame: Any, here: Pixels, object: U32, normal: F32, light: F32) -> tuple[F32, F32, F32]:
+def around(
+    frame: Any, here: Pixels, object: U32, normal: F32, light: F32
+) -> tuple[F32, F32, F32, F32]:
     """Mean and deviation [n, 3] of the samples of `here` and of those around on the same surface,
-    and the deviation [n] of their luminance."""
+    the deviation [n] of their luminance, and the radians [n] to the normal that is turned most."""
     width, height = int(frame["width"]), int(frame["height"])
     padded: list[Any] = []
     for values, empty in ((object, NOTHING), (normal, 0.0), (light, 0.0)):
@@ -101,12 +103,15 @@ def around(frame: Any, here: Pixels, object: U32, normal: F32, light: F32) -> tu
         grid[here.y + REACH, here.x + REACH] = values
         padded.append(grid)
     n = len(object)
+    turned = np.zeros(n, np.float32)
     count, light_sum, light_squares = (np.zeros(n, np.float32) for _ in range(3))
     total, squares = (np.zeros((n, 3), np.float32) for _ in range(2))
     for y in range(2 * REACH + 1):
         for x in range(2 * REACH + 1):
             other, facing, lit = (grid[here.y + y, here.x + x] for grid in padded)
             same = (other == object) & (dot(facing, normal) >= SAME_NORMAL)
+            turn = facing - normal
+            turned = np.where(same, np.maximum(turned, dot(turn, turn)), turned)
             apart = np.where(same[:, None], lit - light, NONE)
             light_apart = luminance(apart)
             count += same
@@ -117,7 +122,7 @@ def around(frame: Any, here: Pixels, object: U32, normal: F32, light: F32) -> tu
     mean, light_mean = total / count[:, None], light_sum / count
     deviation = np.sqrt(np.maximum(squares / count[:, None] - mean * mean, NONE))
     light_deviation = np.sqrt(np.maximum(light_squares / count - light_mean * light_mean, NONE))
-    return light + mean, deviation, light_deviation
+    return light + mean, deviation, light_deviation, np.sqrt(turned)
 
 
 def moved_past(
@@ -184,12 +189,13 @@ def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past) -> Past:
 
 
 def kept_sharp(
-    frame: Any, here: Pixels, depth: F32, distance: F32, roughness: F32, past: Past
+    frame: Any, here: Pixels, depth: F32, distance: F32, roughness: F32, bend: F32, past: Past
 ) -> Past:
+    most = np.where(bend > frame["pixel_spread"], NONE, SHARP_FRAMES)
     direction = camera_direction(frame, here.x, here.y)
     away = size_of(direction) * depth[here.y, here.x]
     is_sharp = lobe_radius(frame, roughness, distance, away) < 1.0
-    kept = np.where(is_sharp, np.minimum(past.length, SHARP_FRAMES), past.length)
+    kept = np.where(is_sharp, np.minimum(past.length, most), past.length)
     return Past(past.light, kept, past.deviation)
 
 
@@ -236,7 +242,7 @@ def history(
         radiance = radiance + np.where(arrives[:, None], ambient, NONE)
     now = radiance / factor
     w = unpack_w(light[here.index])
-    mean, spread, light_spread = around(frame, here, object, s.shading_normal, now)
+    mean, spread, light_spread, bend = around(frame, here, object, s.shading_normal, now)
 
     past = no_past(len(lit))
     kind = PASTS[int(filter_view["past"])]
@@ -260,7 +266,7 @@ def history(
         if int(filter_view["clamped"]) & (CLAMPED_REFLECTION if reflection else CLAMPED_DIRECT):
             past = fit_to(mean, spread, light_spread, past)
             if reflection:
-                past = kept_sharp(frame, here, depth, w, s.roughness, past)
+                past = kept_sharp(frame, here, depth, w, s.roughness, bend, past)
     length = np.minimum(past.length + ONE, np.float32(filter_view["limit"]))
     share = ONE / length
     apart = now - past.light
