@@ -28,7 +28,9 @@ class Drawing:
     """The view that `inputs` describe. `frame` is the one whose buffers are to be shown (None:
     nothing is drawn yet). `timed` and `counted` are the newest statistics of this view, `first`
     those of the timed frame 0, whose rays are the counted ones; `recent` the timed ones, all with
-    the same view; `samples` how many are in the picture. Timed ones also go to `history`."""
+    the same view; `samples` how many are in the picture. Timed ones also go to `history`.
+    `new_numbers`: frames remember others, so that while the view moves each has random numbers of
+    its own."""
 
     def __init__(
         self,
@@ -37,11 +39,13 @@ class Drawing:
         history: deque[FrameStats],
         *,
         continuous: bool,
+        new_numbers: bool = False,
     ) -> None:
         self.frames = frames
         self.inputs = inputs
         self.history = history
         self.continuous = continuous
+        self.new_numbers = new_numbers
         self.frame: HybridFrame | None = None
         self.timed: FrameStats | None = None
         self.counted: FrameStats | None = None
@@ -104,9 +108,8 @@ class Drawing:
         return None if self.finished else self._draw_at_rest()
 
     def _first_number(self) -> int:
-        """Of a picture's first frame: 0, the frame that `treeline report` measures. While the view
-        moves, frames that remember light have random numbers of their own."""
-        if self._moving and self.frames.options.history:
+        """Of a picture's first frame: 0, the frame that `treeline report` measures."""
+        if self._moving and self.new_numbers:
             return OTHER_FRAMES + self.drawn % MOST_SAMPLES
         return 0
 

@@ -322,7 +322,13 @@ class ViewSession:
             drawing = active.drawing
             drawing.look(inputs, moving=True)
         else:
-            drawing = Drawing(found.frames, inputs, self.history, continuous=self.continuous)
+            drawing = Drawing(
+                found.frames,
+                inputs,
+                self.history,
+                continuous=self.continuous,
+                new_numbers=found.settings.frame.history > 0,
+            )
         self.active = Active(found, drawing)
 
     def _inputs(self, scene: GpuScene, settings: ViewSettings) -> FrameInputs:

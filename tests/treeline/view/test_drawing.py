@@ -10,6 +10,7 @@ import pytest
 from engine.scene.camera import Camera
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs
+from passes.light_history import OTHER_FRAMES
 from treeline.view.drawing import COUNT_EVERY, MOST_REDRAWS, Drawing
 from treeline.view.view_point import ViewPoint
 
@@ -90,6 +91,21 @@ def test_numbers_of_another_view_are_dropped_at_rest(camera: Camera) -> None:
     assert len(history) == seen + 1
     assert drawing.timed is not None and drawing.timed.inputs is not None
     assert drawing.timed.inputs.camera is drawing.inputs.camera
+
+
+def test_frames_that_remember_others_have_their_own_random_numbers(camera: Camera) -> None:
+    """While the view moves; at rest the first is frame 0, as it is without."""
+    frames: Any = Frames()
+    inputs = inputs_of(camera)
+    drawing = Drawing(frames, inputs, deque(), continuous=True, new_numbers=True)
+    for _ in range(5):
+        drawing.look(inputs_of(camera), moving=True)
+        drawing.step(moving=True)
+    moving = [sent.frame_index for sent in frames.timed.sent]
+    assert len(set(moving)) == 5 and min(moving) >= OTHER_FRAMES
+    assert {sent.sample_count for sent in frames.timed.sent} == {1}
+    drawing.step(moving=False)
+    assert frames.timed.sent[-1].frame_index == 0
 
 
 def test_while_the_view_moves_numbers_of_a_moment_ago_stay(camera: Camera) -> None:
