@@ -26,7 +26,7 @@ def fresh_lists() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def person(open_viewer: Open) -> Any:
-    person = open_viewer(size=(960, 1400))
+    person = open_viewer(size=(960, 2200))
     person.settle()
     return person
 
@@ -64,7 +64,7 @@ def test_a_pass(open_viewer: Open, monkeypatch: pytest.MonkeyPatch) -> None:
         return [*passes, replace(passes[-1], name="glow")]
 
     monkeypatch.setattr(hybrid, "hybrid_passes", with_another)
-    person = open_viewer(size=(960, 1400))
+    person = open_viewer(size=(960, 2200))
     person.settle()
     person.viewer.act("panel Passes")
     person.frames(4)
