@@ -77,6 +77,7 @@ def test_a_ray_type(person: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the lists; that a frame traces it is the frame's test."""
     new = replace(RAY_TYPES[0], name="glow")
     monkeypatch.setattr("passes.outputs.frame_rays", lambda options: (*RAY_TYPES, new))
+    monkeypatch.setattr("passes.outputs.RAY_TYPES", (*RAY_TYPES, new))
     person.viewer.act("panel Heat map")
     person.frames(4)
     assert {"heat.glow", "heat.nodes/glow"} <= set(marks.rectangles)
