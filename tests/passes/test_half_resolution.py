@@ -194,6 +194,17 @@ def test_steps_of_a_frame_make_the_same_picture(half: Any, draw: Any, room: Any)
     np.testing.assert_array_equal(other.frame.image(), half.frame.image())
 
 
+def test_mixed_rays_are_shown_alike(draw: Any, room: Any) -> None:
+    """Pixels without an own ray are counted alike, too."""
+    own, other = (
+        draw(room, *SIZE, gbuffer="rays", reflection_scale="quarter", **options)
+        for options in ({}, {"passes": "mixed"})
+    )
+    np.testing.assert_array_equal(own.radiance, other.radiance)
+    counts = [(r.widened, r.unlike) for r in (d.stats.rays["reflection"] for d in (own, other))]
+    assert counts[0] == counts[1] and min(counts[0]) > 0
+
+
 def test_shared_slots_and_what_is_refused() -> None:
     options = FrameOptions(8, 8, reflection_scale="half")
     sides = {
