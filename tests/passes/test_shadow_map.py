@@ -161,6 +161,27 @@ def test_penumbras_widen_with_distance(kit: Any, draw: Any) -> None:
         assert lit.min() == 0 and lit.max() == 1
 
 
+def test_what_is_close_to_a_surface_shades_it(kit: Any, draw: Any) -> None:
+    """A fin 6 cm high far below a wide lamp: it hides the lamp from a strip as wide, a fiftieth of
+    the lamp's own shadow on the map, and nothing else is near that could be found instead."""
+    fin = kit.quad((0, 0, 1), (0, 0.06, 0), (0, 0, -2))
+    scene = kit.scene(
+        [kit.quad((-2, 0, 2), (4, 0, 0), (0, 0, -4)), fin],
+        eye=(0.0, 0.5, 0.001),
+        up=(0, 0, -1),
+        y_fov=0.5,
+        light=kit.lamp((3.0, 3.0, 0.5), 0.6, (-1, -1, 0)),
+    )
+    dark = {}
+    for kind in ("map", "rays"):
+        drawn = draw(scene, 96, 64, shadows=kind, shadow_map_size=2048)
+        floor = drawn.aov("object") == 0
+        dark[kind] = 1 - np.nanmean(np.where(floor, read_visibility(drawn), np.nan))
+    assert 0.1 < dark["rays"] < 0.3
+    # The bias takes half a texel, 2 mm, off it.
+    assert dark["map"] == pytest.approx(dark["rays"], rel=0.2)
+
+
 def test_leaves_let_light_through(kit: Any, draw: Any) -> None:
     pixels = np.full((8, 8, 4), 255, np.uint8)
     pixels[..., 3] = np.where(np.indices((8, 8)).sum(0) % 2, 255, 0)
