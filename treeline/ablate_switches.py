@@ -84,6 +84,8 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     add("foliage", foliage, "no vegetation and nothing with holes, or it is all there is")
     half = _option(HALF_RESOLUTION, settings, reflection_scale="half")
     add(HALF_RESOLUTION, half if frame.reflection_scale == "full" else None, "it is so already")
+    blocks = _option("upsample", settings, upsample="plain") if frame.finds_edges else None
+    add("upsample", blocks, "no light is upsampled at edges")
     # The other way to find them, whichever this frame uses.
     screen = "screen" if frame.reflections == "rays" else "rays"
     found.append(_option("reflections", settings, reflections=screen))

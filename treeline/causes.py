@@ -97,6 +97,7 @@ _SWITCHES = {
     "hit_grouping": "hit_table",
     "hit_sort": "hit_table",
     "textures": "hit_shading",
+    "upsample": "hit_shading",
     "history": "hit_shading",
     "denoiser": "hit_shading",
     "ray_sort": "divergence",
@@ -105,7 +106,7 @@ _SWITCHES = {
 # foliage is cheaper does not say that its rays were dear.
 _CONTENT = frozenset({"characters", "animation", "foliage"})
 # Switches of work that is done by pixels, however many rays there are.
-_BY_PIXEL = frozenset({"history", "denoiser", "rough_fallback"})
+_BY_PIXEL = frozenset({"upsample", "history", "denoiser", "rough_fallback"})
 
 
 def switch_causes() -> dict[str, str]:

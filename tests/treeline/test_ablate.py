@@ -55,6 +55,7 @@ def test_what_is_off_already_is_left_out(hall: Scene) -> None:
     found, left_out = find_switches(setup, False)
     assert {"half_resolution", "any_hit", "update"} <= set(left_out)
     off = {s.name: s.off(setup).settings for s in found}
+    assert off["upsample"].frame.upsample == "plain"
     assert off["hit_grouping"].frame.hit_table == "coarse" and "occlusion" not in off
     # A tree that is not the default is compared with it, the default with a better one.
     assert off["builder"].build == BuildOptions(builder="spatial")
