@@ -49,6 +49,11 @@ class FrameMeasurer:
     def rays(self) -> tuple[RayType, ...]:
         return frame_rays(self.options)
 
+    @property
+    def chosen(self) -> tuple[RayType, ...]:
+        """Of these the types that a kernel is chosen for, which all bounces share."""
+        return tuple(ray for ray in self.rays if not ray.bounce_of)
+
     def measure(self, phase: str, cases: Sequence[Case], turns: int) -> Block:
         """As treeline.tune.blocks.Measure: the first case is what hits are compared with. Its
         frames end here, and with them their pipelines' use."""
@@ -122,9 +127,11 @@ class FrameMeasurer:
         return None
 
     def turns(self, frames: Sequence[HybridFrame], turns: int) -> list[dict[str, list[float]]]:
-        """[frames] ms of each turn by ray type, after the warm-up; every other turn goes through
-        the frames the other way."""
-        found: list[dict[str, list[float]]] = [{ray.name: [] for ray in self.rays} for _ in frames]
+        """[frames] ms of each turn by the types of `chosen`, after the warm-up; every other turn
+        goes through the frames the other way."""
+        found: list[dict[str, list[float]]] = [
+            {ray.name: [] for ray in self.chosen} for _ in frames
+        ]
         start = time.perf_counter()
         while 1e3 * (time.perf_counter() - start) < self.warmup_ms:
             for frame in frames:
@@ -134,7 +141,8 @@ class FrameMeasurer:
             for frame, ms in order:
                 passes = frame.run(0).passes
                 for name, values in ms.items():
-                    values.append(traversal_ms(passes, name))
+                    traced = [ray.name for ray in self.rays if ray.family == name]
+                    values.append(sum(traversal_ms(passes, ray_type) for ray_type in traced))
             order.reverse()
         return found
 

@@ -105,7 +105,7 @@ def search_and_confirm(
     search = Search(
         journal.remembering(measurer.measure),
         subject.default.build,
-        {ray.name: ray.any_hit for ray in measurer.rays},
+        {ray.name: ray.any_hit for ray in measurer.chosen},
         60 * minutes,
         subject.progress,
         turns=subject.turns[0],

@@ -1,5 +1,6 @@
-"""Further bounces in what people look at: a pixel's rays, tables by object, ablation."""
+"""Further bounces in what people look at: a pixel's rays, tables by object, ablation, tuning."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from passes.prepare import PreparedScene
 from passes.rays import frame_rays
 from treeline.ablate_switches import Setup, find_switches
 from treeline.causes import switch_causes
+from treeline.tune.measure import FrameMeasurer
 from treeline.view.instance_panel import SPENT, shares, spent
 from treeline.view.object_rows import object_rows
 from treeline.view.pixel_rays import pixel_rays
@@ -70,3 +72,18 @@ def test_the_switch_is_one_bounce_or_a_second_one(hall: PreparedScene) -> None:
     assert switch_causes()["reflection_bounces"] == "ray_count"
     assert [switched(reflection_bounces=n) for n in (1, 2, 4)] == [2, 1, 1]
     assert switched(reflections="screen") is None
+
+
+def test_a_kernel_is_tuned_for_all_bounces_at_once(device: Any, hall: PreparedScene) -> None:
+    options = FrameOptions(8, 8, gbuffer="rays", reflection_bounces=2)
+    measurer = FrameMeasurer(device, options, {}, lambda _: hall, 0.0)
+    assert [ray.name for ray in measurer.rays] == ["reflection", "reflection_2", "shadow"]
+    assert [ray.name for ray in measurer.chosen] == ["reflection", "shadow"]
+
+    class Frame:
+        def run(self, index: int) -> Any:
+            ms = {"traverse/reflection/0": 2.0, "traverse/reflection_2/0": 1.0}
+            return SimpleNamespace(passes={**ms, "traverse/shadow/0": 4.0})
+
+    frames: Any = [Frame()]
+    assert measurer.turns(frames, 2) == [{"reflection": [3.0, 3.0], "shadow": [4.0, 4.0]}]
