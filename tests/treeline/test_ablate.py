@@ -192,6 +192,23 @@ def test_slots_of_other_layouts_are_matched() -> None:
     assert counted_changes(base, alone).changes == {"rays": pytest.approx(0.5)}
 
 
+def test_every_ray_keeps_a_slot_of_its_own() -> None:
+    def frame(parents: tuple[str, ...]) -> CountedRays:
+        x = np.arange(3 * PIXELS).reshape(PIXELS, 3)
+        rays = shot(np.ones((PIXELS, 3), bool), parents, x + 1, 0 * x, x)
+        return CountedRays(np.ones(PIXELS, np.float32), {"shadow": rays}, 0)
+
+    two = (
+        frame(("primary", "primary", "reflection")),
+        frame(("primary", "reflection", "reflection")),
+    )
+    for before, after in zip(two, aligned(*two), strict=True):
+        assert after.types["shadow"].parents == ("primary", "primary", "reflection", "reflection")
+        assert (
+            totals(after).nodes == totals(before).nodes and totals(after).rays["shadow"] == 12_000
+        )
+
+
 def test_totals() -> None:
     found = totals(frame_of())
     assert found.kinds == {("reflection", 0): 1000, ("shadow", 0): 4000, ("shadow", 1): 500}
