@@ -38,6 +38,8 @@ REMEMBERED = 8  # frames that `HybridFrame.remember` draws, at most
 class HybridFrame:
     """One picture size of one scene on one device. `run` draws a frame and reads its numbers."""
 
+    _in_flight: FramesInFlight
+
     def __init__(
         self,
         device: Device,
@@ -76,6 +78,7 @@ class HybridFrame:
         self.inputs = frame_inputs(self.scene.prepared, options)
         self._overfull: FrameStats | None = None
         self._outputs: tuple[FrameOptions, tuple[Output, ...]] | None = None  # asked every frame
+        self._read_before_ms = 0.0  # by what `_make_frame` has replaced
         self.made = 0  # how often its passes were bound to buffers, which are others then
         self.whole = False  # whether the buffers hold one frame, or will when the GPU is done
         self._make_frame()
@@ -88,6 +91,8 @@ class HybridFrame:
             given=self.data.given,
             cleared=self.data.cleared,
         )
+        if self.made:
+            self._read_before_ms += self._in_flight.host_ms
         self._in_flight = FramesInFlight(self.data, self._frame)
         self.made += 1
 
@@ -130,7 +135,7 @@ class HybridFrame:
     @property
     def read_back_ms(self) -> float:
         """The host's time so far for reading submitted frames' statistics back."""
-        return self._in_flight.host_ms
+        return self._read_before_ms + self._in_flight.host_ms
 
     def poll(self) -> FrameStats | None:
         """Statistics of the newest submitted frame that is done, once; never waits."""

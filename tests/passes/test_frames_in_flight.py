@@ -109,12 +109,15 @@ def test_full_queues_are_flagged_and_grow(device: Any, room: Any, scene: GpuScen
     frame = HybridFrame(device, room, FrameOptions(*SIZE, queue_fraction=0.05), scene)
     roomy = HybridFrame(device, room, FrameOptions(*SIZE), scene)
     expected = roomy.run()
-    seen = []
+    seen, read_ms = [], []
     for _ in range(6):
         frame.submit()
+        read_ms.append(frame.read_back_ms)
         seen.append(wait_for(frame))
         if seen[-1].valid:
             break
+        read_ms.append(frame.read_back_ms)
+    assert read_ms == sorted(read_ms) and frame.made > 1, "a frame made anew forgets no time"
     assert not seen[0].valid and seen[0].dropped > 0 and seen[-1].rays == expected.rays
     assert frame.result_hash() == roomy.result_hash()
 

@@ -91,6 +91,8 @@ class InstancePanel:
         self._known = 0  # means
         self._filled_at = float("-inf")
         self._columns: list[list[Any]] = []  # of BLASes, that do not change
+        self._placed: list[list[Any]] = []  # of instances
+        self._placed_of: StructureTree | None = None
 
     def stale(self, session: "ViewSession", state: ViewState) -> bool:
         """Goes on reading means: the tables need not be drawn for that."""
@@ -124,6 +126,8 @@ class InstancePanel:
             self._version = self.structure.version
             self._mean = [MeanSah(tree, i) for i in range(len(tree.bvh.blas_bases))]
             self._columns = blas_facts(session, tree)
+        if self._placed_of is not tree:
+            self._placed_of, self._placed = tree, instance_facts(tree)
         reading = self._read_means()
         known = self._count_means()
         refits = refits_since_build(session, tree)
@@ -133,7 +137,8 @@ class InstancePanel:
         newer = counted is not self._counted or known != self._known
         if key != self._filled or (newer and now - self._filled_at >= REFRESH_S):
             if key != self._filled or counted is not self._counted:
-                self.instances.set_columns(instance_rows(session, tree, counted))
+                names = [tree.bvh.blas_names[item.blas] for item in tree.bvh.instances]
+                self.instances.set_columns([*self._placed, *spent(names, counted)])
             self._filled, self._filled_at = key, now
             self._counted, self._known = counted, known
             self.blases.set_columns(self._blas_rows(tree, refits, counted))
@@ -162,13 +167,10 @@ class InstancePanel:
         ]
 
 
-def instance_rows(
-    session: "ViewSession", tree: StructureTree, counted: "FrameStats | None"
-) -> list[Sequence[Any]]:
-    """Columns of `instance_columns`."""
+def instance_facts(tree: StructureTree) -> list[list[Any]]:
+    """The columns of `instance_columns` that no frame changes."""
     bvh = tree.bvh
     items = bvh.instances
-    names = [bvh.blas_names[item.blas] for item in items]
     places = [[float(item.transform[axis, 3]) for item in items] for axis in range(3)]
     return [
         [item.name or f"instance {i}" for i, item in enumerate(items)],
@@ -178,7 +180,6 @@ def instance_rows(
         [item.flags.name or "" if item.flags else "" for item in items],
         *places,
         [bvh.blas_stats[item.blas].triangles for item in items],
-        *spent(names, counted),
     ]
 
 
@@ -221,13 +222,15 @@ def spent(names: Sequence[str], counted: "FrameStats | None") -> list[list[int |
     """What each ray type, with all bounces, spent in the objects of these names, in the order of
     `_spent_columns`; None before a frame was counted, and for types that it does not trace."""
     columns: list[list[int | None]] = []
+    distinct = set(names)  # instances share the names of their BLASes
     for ray in RAY_TYPES:
         for key, _ in SPENT:
             if counted is None or ray.name not in counted.rays:
                 columns.append([None] * len(names))
                 continue
-            rows = _objects_of(counted, ray.name)
-            columns.append([sum(row.get(key, 0) for row in rows.get(name, ())) for name in names])
+            objects = counted.objects
+            found = {name: objects.get((name, ray.name), {}).get(key, 0) for name in distinct}
+            columns.append([found[name] for name in names])
     return columns
 
 

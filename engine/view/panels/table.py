@@ -34,7 +34,7 @@ class Column:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
     def show(self, value: Any) -> str:
-        if value is None or (isinstance(value, float) and np.isnan(value)):
+        if value is None or value != value:  # a number that is none
             return "-"
         return self.format(value) if callable(self.format) else format(value, self.format)
 
@@ -76,8 +76,9 @@ class Table:
     def _look_at_widths(self) -> None:
         """imgui fits columns once, when they appear: they are fitted again where texts have grown
         since, as when numbers take the place of dashes."""
-        for index, (column, values) in enumerate(zip(self.columns, self.data, strict=True)):
-            widest = max((len(column.show(value)) for value in values[:FITTED_ROWS]), default=0)
+        rows = [self._row_texts(row) for row in range(min(len(self), FITTED_ROWS))]
+        for index, texts in enumerate(zip(*rows, strict=True)):
+            widest = max(map(len, texts))
             self._refit |= widest > self._widest[index]
             self._widest[index] = max(widest, self._widest[index])
 
