@@ -252,6 +252,9 @@ def test_timed_terms_follow_the_passes(make_stats: Any, rng: np.random.Generator
     found = changes(runs(traverse=0.5, shade=0.5), fewer)
     assert found.changes == {"time a node": pytest.approx(-0.5, abs=0.05)}  # by shadow rays
     assert "reflection" in found.unjudged["hit shading"]
+    asked = replace(same, any_hits={"reflection": 0, "shadow": 9})
+    unjudged = changes(runs(traverse=0.5, shade=0.5), asked).unjudged
+    assert set(unjudged) == {"time a node", "hit shading"}
     none = replace(
         same, any_hits={"reflection": 0, "shadow": 9}, rays={"reflection": 1, "shadow": 2}
     )
