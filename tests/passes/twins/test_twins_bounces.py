@@ -79,12 +79,6 @@ BROKEN = {
         "",
         {"rays/reflection_2", "rays/reflection_3"},
     ),
-    "surface's weight left out": (
-        "passes/shaders/bounce.wgsl",
-        "path_of(record).weight * reflection_weight(",
-        "path_of(record).weight + 0.0 * reflection_weight(",
-        {"rays/reflection_2", "rays/reflection_3"},
-    ),
     "wrong slot kind": (
         "passes/shaders/shade.wgsl",
         "shadow_slot(pixel_index, BOUNCE, number)",
@@ -108,12 +102,6 @@ BROKEN = {
         "BOUNCE < REFLECTION_BOUNCES && ",
         "BOUNCE > REFLECTION_BOUNCES && ",
         {"shade/reflection", "shade/reflection_2"},
-    ),
-    "same directions at every bounce": (
-        "passes/shaders/bounce.wgsl",
-        "reflection_dimension(BOUNCE)",
-        "reflection_dimension(1u)",
-        {"rays/reflection_2", "rays/reflection_3"},
     ),
     "old light where a path ended": (
         "passes/shaders/shade.wgsl",
