@@ -87,7 +87,8 @@ def ray_rows(measurement: Measurement) -> list[Row]:
 
 def found_rows(measurement: Measurement) -> list[Row]:
     """Where reflections were found, if they were looked for on the screen: pixels, one row."""
-    found = measurement.main.counted.found
+    counted = measurement.main.counted
+    found = None if counted is None else counted.found
     if found is None:
         return []
     row = make_row(FOUND_ROW, 1, 0.0)

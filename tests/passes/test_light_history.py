@@ -15,10 +15,15 @@ from engine.scene.animation import Animation, Clip
 from engine.scene.camera import Camera, look_at
 from engine.scene.channel import Channel
 from engine.scene.scene import Scene
+from passes.display import DisplayPass
+from passes.display_records import DISPLAY_UNIFORMS
 from passes.gpu_scene import GpuScene
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.light_history import LIGHTS, filter_bytes
 from passes.prepare import PreparedScene, prepare
+from passes.twins.display_filtered import display_filtered
+from passes.twins.display_history import display_history
+from passes.twins.read_back import read_resources
 
 SIZE = (44, 32)
 FAST = BuildOptions(builder="lbvh", reinsertion=0)
@@ -344,6 +349,31 @@ def test_passes_and_outputs_by_option(make: Callable[..., HybridFrame], kit: Any
     assert {"denoise/direct/samples", "denoise/direct/0"} < set(alone) and "motion" not in alone
     shown = {o.name for o in both.outputs()}
     assert shown > {f"{kind}_{light}" for kind in ("history", "filtered") for light in LIGHTS}
+
+
+def test_outputs_are_shown_as_their_twins_say(
+    make: Callable[..., HybridFrame], room: PreparedScene
+) -> None:
+    frame = make(room, history=8)
+    for index in range(4):
+        frame.run(index)
+    display = DisplayPass(frame.device, *SIZE)
+    arrays = read_resources(frame.data, frame.inputs)
+    uniforms = np.zeros((), DISPLAY_UNIFORMS.dtype)
+    uniforms["high"] = 4.0
+    for light in LIGHTS:
+        shown = np.zeros((*SIZE[::-1], 4), np.uint8)
+        history = arrays[f"{light}_history"]
+        display_history(arrays["frame"], uniforms, arrays["filter_view"], history, shown)
+        display.show(frame, f"history_{light}", value_range=(0.0, 4.0))
+        picture = display.read_picture()
+        assert np.abs(picture.astype(int) - shown[..., :3]).max() <= 1
+        assert picture.max() == 191  # three of four
+        display_filtered(arrays["frame"], arrays[f"{light}_filtered"], shown)
+        display.show(frame, f"filtered_{light}")
+        assert np.abs(display.read_picture().astype(int) - shown[..., :3]).max() <= 1
+    y, x = np.argwhere(frame.aov("history_direct") == 3)[0]
+    assert display.read_value(frame, "history_direct", int(x), int(y)) == "3 frames"
 
 
 @pytest.mark.parametrize(
