@@ -29,7 +29,7 @@ from treeline.view.ray_rows import PER, build_rows, ray_columns, ray_rows
 from treeline.view.rays_panel import RaysPanel
 from treeline.view.view_state import Seen
 
-SIZE = (460, 1300)
+SIZE = (460, 1600)
 Until = Callable[..., int]
 
 
