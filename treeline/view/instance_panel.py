@@ -224,12 +224,12 @@ def spent(names: Sequence[str], counted: "FrameStats | None") -> list[list[int |
     columns: list[list[int | None]] = []
     distinct = set(names)  # instances share the names of their BLASes
     for ray in RAY_TYPES:
+        if counted is None or ray.name not in counted.rays:
+            columns += [[None] * len(names) for _ in SPENT]
+            continue
+        rows = _objects_of(counted, ray.name)
         for key, _ in SPENT:
-            if counted is None or ray.name not in counted.rays:
-                columns.append([None] * len(names))
-                continue
-            objects = counted.objects
-            found = {name: objects.get((name, ray.name), {}).get(key, 0) for name in distinct}
+            found = {n: sum(row.get(key, 0) for row in rows.get(n, ())) for n in distinct}
             columns.append([found[name] for name in names])
     return columns
 
