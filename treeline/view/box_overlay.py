@@ -76,6 +76,7 @@ KIND_COLOURS = {
     "Sphere": (0.94, 0.89, 0.26),
 }
 LINE_ALPHA = 0.85
+LIST_FRAMES, LIST_S = 3, 0.05  # between lists while the camera moves: what is over first
 SELECTED_COLOUR = (1.0, 1.0, 1.0, 1.0)
 CHILD_COLOUR = (1.0, 0.82, 0.25, 0.9)
 _KINDS = tuple(KIND_COLOURS)
@@ -143,6 +144,8 @@ class BoxDrawing:
         self._radii: F32 = np.zeros(0, np.float32)
         self._chooser = ThreadPoolExecutor(1, "boxes")  # its thread begins with the first list
         self._choosing: Future[U32] | None = None
+        self._frames = 0
+        self._asked = (-LIST_FRAMES, 0.0)  # in which frame for a list while moving, and when
         self._highlight: list[LineBatch] = []
         self._highlighted: NodeRef | None = None
 
@@ -233,17 +236,26 @@ class BoxDrawing:
             self._take(self._choosing.result())
             self._choosing = None
         key = (camera.transform.tobytes(), camera.y_fov, size, moving)
-        if key == self._chosen or (moving and self._choosing is not None):
+        self._frames += 1
+        waits = self._choosing is not None or self._asked_lately()
+        if key == self._chosen or (moving and waits):
             return self._batch.count
         spend_ms = self.budget.moving_ms if moving else self.budget.rest_ms
         job = (self._centres, self._radii, camera, size, self.budget, spend_ms)
         if moving and self._chosen is not None:
+            self._asked = (self._frames, time.perf_counter())
             self._choosing = self._chooser.submit(choose_boxes, *job)
         else:
             self._choosing = None
             self._take(choose_boxes(*job))
         self._chosen = key
         return self._batch.count
+
+    def _asked_lately(self) -> bool:
+        """A new list costs the host as much as all else of a frame with boxes; that of some frames
+        ago is as good while the camera moves."""
+        frame, when = self._asked
+        return self._frames - frame < LIST_FRAMES and time.perf_counter() - when < LIST_S
 
     def _take(self, items: U32) -> None:
         assert self._batch is not None

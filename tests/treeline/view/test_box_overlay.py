@@ -224,9 +224,12 @@ def test_a_moving_camera_draws_the_list_of_a_moment_ago(
 
     def slowly(*job: Any) -> Any:
         assert waiting.wait(10.0)
+        jobs.append(job)
         return choose(*job)
 
+    jobs: list[Any] = []
     monkeypatch.setattr(box_overlay, "choose_boxes", slowly)
+    monkeypatch.setattr(box_overlay, "LIST_S", 10.0)
     version = drawing.version
     assert look(1.0, moving=True) == look(2.0, moving=True) == start
     assert drawing.version == version
@@ -234,15 +237,27 @@ def test_a_moving_camera_draws_the_list_of_a_moment_ago(
     drawing._choosing.result()
     assert look(2.0, moving=True) == rest[0]  # asked for when the camera was there
     assert drawing.version == version + 1
+    asked = 0  # frames until the next list is
+    while drawing._choosing is None:
+        look(2.0, moving=True)
+        asked += 1
+    assert asked < box_overlay.LIST_FRAMES
     drawing._choosing.result()
     assert look(2.0, moving=True) == rest[1]
     assert drawing._choosing is None, "a camera that stands still takes no more lists"
     # A list that is late does not take the place of the one at rest.
-    look(1.0, moving=True)
+    while drawing._choosing is None:
+        look(1.0, moving=True)
     late = drawing._choosing
     assert look(0.0, moving=False) == start
     late.result()
     assert look(0.0, moving=False) == start
+    jobs.clear()
+    for frame in range(3 * box_overlay.LIST_FRAMES):
+        look(3.0 + 0.1 * frame, moving=True)
+        if drawing._choosing is not None:
+            drawing._choosing.result()
+    assert len(jobs) == 3
 
 
 def test_colours_by_level_and_by_kind(
