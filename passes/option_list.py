@@ -68,7 +68,12 @@ __all__ = [
 
 # Terms that follow another, and why (`Option.follows`).
 OTHER_ORDER = ("any-hit", "another order of visits meets other candidates first")
-OTHER_TREE = (OTHER_ORDER, ("layout bytes", "another tree has another number of nodes"))
+OTHER_UPDATE = ("build and update", "what deforms has another number of nodes to update")
+OTHER_TREE = (
+    OTHER_ORDER,
+    OTHER_UPDATE,
+    ("layout bytes", "another tree has another number of nodes"),
+)
 
 # Sizes are the window's, and queues hold every ray unless a test wants them to overflow.
 NOT_FOR_USERS = ("width", "height", "queue_fraction")
@@ -127,6 +132,7 @@ OPTIONS: tuple[Option, ...] = (
             ("nodes", "boxes of halves are a little larger, so that more are visited"),
             ("time a node", "floats need no unpacking, and more bytes are read"),
             OTHER_ORDER,
+            OTHER_UPDATE,
         ),
     ),
     of_build(
@@ -140,6 +146,7 @@ OPTIONS: tuple[Option, ...] = (
             ("nodes", "a leaf of more triangles stands for several visits"),
             ("time a node", "and takes longer to test"),
             OTHER_ORDER,
+            OTHER_UPDATE,
         ),
     ),
     of_build(
@@ -234,7 +241,10 @@ OPTIONS: tuple[Option, ...] = (
         "rays",
         choices=tuple(REFLECTION_BLOCKS),
         help="Reflection rays at the picture's size, or one for each 2x2 or 4x4 pixels.",
-        follows=(("filters", "light of rays that are shared is upsampled"),),
+        follows=(
+            ("queues", "a block of pixels is looked at once"),
+            ("filters", "light of rays that are shared is upsampled"),
+        ),
     ),
     of_frame(
         "upsample",
