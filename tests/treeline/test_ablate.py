@@ -304,6 +304,8 @@ def test_planted_slowdowns_were_named_first() -> None:
     for planted, case in record["cases"].items():
         first = verdict(parse_table(case["table"])).findings[0]
         assert (first.cause, first.rank) == (planted, "primary")
+        terms = case["table"]["context"]["terms"].values()
+        assert not any(term["undeclared"] for term in terms)
 
 
 def test_a_record_of_an_ablation_is_read() -> None:
@@ -314,3 +316,4 @@ def test_a_record_of_an_ablation_is_read() -> None:
     terms = record["context"]["terms"]
     assert all(terms[ray]["changes"]["rays"] < 0 for ray in ("reflection", "shadow"))
     assert terms["any_hit"]["changes"]["any-hit"] == -1.0
+    assert not any(term["undeclared"] for term in terms.values())
