@@ -30,6 +30,8 @@ COST_TERMS = (
     "filters",
     "none",
 )
+# What follows wherever rays visit the tree's nodes in another order (`Option.follows`).
+OTHER_ORDER = ("any-hit", "another order of visits meets other candidates first")
 
 
 @dataclass(frozen=True, slots=True)

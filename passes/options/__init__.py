@@ -1,0 +1,1 @@
+"""Declarations of options, a file an idea; passes/option_list.py joins them."""

@@ -1,0 +1,54 @@
+"""What rays do at a triangle that may have a hole, and where a hit finds its material."""
+
+from passes.frame_options import ANY_HIT_MODES, ANY_HITS, HIT_TABLES, MOST_ROUNDS
+from passes.option import Option, of_frame
+
+ANY_HIT: tuple[Option, ...] = (
+    of_frame(
+        "any_hit",
+        "any-hit",
+        "choice",
+        "frame",
+        "any-hit",
+        choices=tuple(ANY_HITS),
+        help="What rays do where a triangle may have a hole: test it, take it for opaque, or "
+        "reject it untested, the worst case.",
+    ),
+)
+
+ANY_HIT_PASSES: tuple[Option, ...] = (
+    of_frame(
+        "any_hit_mode",
+        "any-hit mode",
+        "choice",
+        "frame",
+        "any-hit",
+        choices=ANY_HIT_MODES,
+        help="Where rays test for holes: inline, or in passes between rounds of traversal.",
+        follows=(("nodes", "rays whose candidate was rejected are traced again from the root"),),
+    ),
+    of_frame(
+        "any_hit_rounds",
+        "any-hit rounds",
+        "number",
+        "frame",
+        "any-hit",
+        low=1,
+        high=MOST_ROUNDS,
+        step=1,
+        help="Rounds of traversal before the one that tests inline.",
+    ),
+)
+
+HIT_TABLE: tuple[Option, ...] = (
+    of_frame(
+        "hit_table",
+        "hit table",
+        "choice",
+        "frame",
+        "hit shading",
+        choices=HIT_TABLES,
+        help="Where a hit finds its material: in one table, by way of its object, or in a record "
+        "that each object has of its own.",
+    ),
+)

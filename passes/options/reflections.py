@@ -1,0 +1,114 @@
+"""Reflections: which surfaces send rays, and what is shown where there are none."""
+
+from passes.frame_options import (
+    MOST_BOUNCES,
+    MOST_SCREEN_STEPS,
+    PROBE_POSITIONS,
+    PROBE_SIZES,
+    REFLECTION_BLOCKS,
+    REFLECTIONS,
+    ROUGH_FALLBACKS,
+    UPSAMPLES,
+)
+from passes.option import Option, of_frame
+
+REFLECTION_RAYS: tuple[Option, ...] = (
+    of_frame(
+        "roughness_cutoff",
+        "roughness cutoff",
+        "number",
+        "view",
+        "rays",
+        help="Surfaces up to this roughness send a reflection ray.",
+    ),
+    of_frame(
+        "reflection_scale",
+        "reflection scale",
+        "choice",
+        "frame",
+        "rays",
+        choices=tuple(REFLECTION_BLOCKS),
+        help="Reflection rays at the picture's size, or one for each 2x2 or 4x4 pixels.",
+        follows=(
+            ("queues", "a block of pixels is looked at once"),
+            ("filters", "light of rays that are shared is upsampled"),
+        ),
+    ),
+    of_frame(
+        "upsample",
+        "upsampling",
+        "choice",
+        "frame",
+        "filters",
+        choices=UPSAMPLES,
+        help="What pixels without a reflection ray are shown: what rays nearby bring to surfaces "
+        "like theirs, or their block's ray as it is.",
+    ),
+    of_frame(
+        "reflection_bounces",
+        "reflection bounces",
+        "number",
+        "frame",
+        "rays",
+        low=1,
+        high=MOST_BOUNCES,
+        step=1,
+        help="The most rays of a path of reflections; what the last one hits reflects the "
+        "environment.",
+    ),
+)
+
+SCREEN_REFLECTIONS: tuple[Option, ...] = (
+    of_frame(
+        "reflections",
+        "reflections",
+        "choice",
+        "frame",
+        "rays",
+        choices=REFLECTIONS,
+        help="Reflections by rays, or found on the screen and in a probe.",
+        follows=(("raster", "they are found in the picture and in a probe"),),
+    ),
+    of_frame(
+        "screen_steps",
+        "screen steps",
+        "number",
+        "frame",
+        "raster",
+        low=1,
+        high=MOST_SCREEN_STEPS,
+        step=1,
+        help="How many steps a reflection may take over the screen; a longer way has longer steps.",
+    ),
+    of_frame(
+        "probe_size",
+        "probe size",
+        "choice",
+        "frame",
+        "raster",
+        choices=PROBE_SIZES,
+        help="Pixels a side of the probe that shows what a reflection does not find on the screen.",
+    ),
+    of_frame(
+        "probe_position",
+        "probe position",
+        "choice",
+        "frame",
+        "raster",
+        choices=PROBE_POSITIONS,
+        help="Where the probe stands: at the camera, or in the middle of the scene's box.",
+    ),
+)
+
+ROUGH_FALLBACK: tuple[Option, ...] = (
+    of_frame(
+        "rough_fallback",
+        "rough fallback",
+        "choice",
+        "frame",
+        "raster",
+        choices=ROUGH_FALLBACKS,
+        help="What surfaces too rough for a reflection ray show: the environment in one direction, "
+        "its mean over their lobe, or a probe.",
+    ),
+)

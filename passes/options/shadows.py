@@ -1,0 +1,72 @@
+"""Shadows of the lights, and how much of the ambient light arrives."""
+
+from passes.frame_options import LIGHT_CHOICES, MOST_SHADOW_RAYS, SHADOW_MAP_SIZES, SHADOWS
+from passes.option import Option, of_frame
+
+SHADOW_MAP: tuple[Option, ...] = (
+    of_frame(
+        "shadows",
+        "shadows",
+        "choice",
+        "frame",
+        "rays",
+        choices=SHADOWS,
+        help="The light's shadows by rays, or by a map of depths that is drawn from it.",
+        follows=(("raster", "a map of depths is drawn"),),
+    ),
+    of_frame(
+        "shadow_map_size",
+        "shadow map size",
+        "choice",
+        "frame",
+        "raster",
+        choices=SHADOW_MAP_SIZES,
+        help="Pixels a side of each of the shadow map's five faces.",
+    ),
+)
+
+SHADOW_RAYS: tuple[Option, ...] = (
+    of_frame(
+        "shadow_rays",
+        "shadow rays",
+        "number",
+        "frame",
+        "rays",
+        low=1,
+        high=MOST_SHADOW_RAYS,
+        step=1,
+        help="Shadow rays that a surface sends: to each light in turn, or to lights drawn where "
+        "there are more.",
+    ),
+    of_frame(
+        "light_choice",
+        "light choice",
+        "choice",
+        "frame",
+        "rays",
+        choices=LIGHT_CHOICES,
+        help="Of more lights than shadow rays: drawn by what they might bring, or all alike.",
+    ),
+)
+
+OCCLUSION: tuple[Option, ...] = (
+    of_frame(
+        "occlusion",
+        "ambient occlusion",
+        "flag",
+        "frame",
+        "rays",
+        help="An occlusion ray a pixel: ambient light arrives where nothing near is in its way.",
+    ),
+    of_frame(
+        "occlusion_radius",
+        "occlusion radius",
+        "number",
+        "view",
+        "nodes",
+        high=50.0,
+        step=0.05,
+        help="How far occlusion rays reach, metres; 0: a part of the scene's size.",
+        follows=(("any-hit", "rays that reach further meet more candidates"),),
+    ),
+)

@@ -1,0 +1,110 @@
+"""How rays go through the tree, all of them and by type, and what of that is counted."""
+
+from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
+from passes.frame_options import PRIMARY
+from passes.option import OTHER_ORDER, Option, kernel_of, mask_of, of_frame
+from passes.ray_kernel import LOOPS, SORTS, STACKS
+from passes.rays import RAY_TYPES
+
+TRAVERSAL: tuple[Option, ...] = (
+    of_frame(
+        "traversal",
+        "traversal",
+        "choice",
+        "frame",
+        "time a node",
+        choices=TRAVERSALS,
+        help="Our own arithmetic, or every node through the instruction as defined (slow).",
+        follows=(OTHER_ORDER,),
+    ),
+    of_frame(
+        "while_while",
+        "while-while",
+        "flag",
+        "frame",
+        "time a node",
+        help="Two inner loops, for nodes and for leaves, instead of one.",
+    ),
+    of_frame(
+        "sort_shadow",
+        "sort shadow rays' nodes",
+        "flag",
+        "frame",
+        "nodes",
+        help="Nearest child first for any-hit rays, too.",
+        follows=(OTHER_ORDER,),
+    ),
+)
+
+STACK: tuple[Option, ...] = (
+    of_frame(
+        "stack",
+        "stack",
+        "choice",
+        "frame",
+        "time a node",
+        choices=STACK_SIZES,
+        help="Entries of a ray's stack to begin with; a frame that needs more is drawn again.",
+    ),
+)
+
+MASKS: tuple[Option, ...] = tuple(
+    mask_of(name) for name in (PRIMARY, *(ray.name for ray in RAY_TYPES))
+)
+
+
+def kernel_options(ray_type: str) -> tuple[Option, ...]:
+    """What a ray type's traversal kernel is built with."""
+    return (
+        kernel_of(
+            "sort",
+            ray_type,
+            "nodes' order",
+            "nodes",
+            choices=SORTS,
+            help=f"Nearest child first for {ray_type} rays, or as the frame says.",
+            follows=(OTHER_ORDER,),
+        ),
+        kernel_of(
+            "loops",
+            ray_type,
+            "loops",
+            "time a node",
+            choices=LOOPS,
+            help=f"One loop for the nodes and leaves of {ray_type} rays, or two, or as the frame "
+            "says.",
+        ),
+        kernel_of(
+            "stack",
+            ray_type,
+            "stack",
+            "time a node",
+            choices=STACKS,
+            help=f"Entries of a {ray_type} ray's stack to begin with, or as the frame says.",
+        ),
+    )
+
+
+KERNELS: tuple[Option, ...] = tuple(
+    option for ray in RAY_TYPES for option in kernel_options(ray.name)
+)
+
+COUNTERS: tuple[Option, ...] = (
+    of_frame(
+        "count",
+        "counters",
+        "flag",
+        "frame",
+        "none",
+        help="Counts what rays visit, in a frame of its own beside the timed one.",
+    ),
+    of_frame(
+        "count_lanes",
+        "count lanes",
+        "flag",
+        "frame",
+        "none",
+        help="Counts lanes of subgroups in the counted frame, too: how many are at work together, "
+        "and how many nodes they fetch. Slower.",
+    ),
+)

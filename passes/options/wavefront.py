@@ -1,0 +1,57 @@
+"""How rays and hits go through queues: passes, places in a queue, and sorts."""
+
+from passes.frame_options import COMPACTIONS, EVERY_TYPE, HIT_SORTS, PASSES, RAY_SORTS
+from passes.option import Option, of_frame
+from passes.rays import RAY_TYPES
+
+WAVEFRONT: tuple[Option, ...] = (
+    of_frame(
+        "passes",
+        "passes",
+        "choice",
+        "frame",
+        "time a node",
+        choices=PASSES,
+        help="Each ray type traced in a pass of its own, or those that do not wait for each other "
+        "mixed in one.",
+    ),
+    of_frame(
+        "compaction",
+        "compaction",
+        "choice",
+        "frame",
+        "queues",
+        choices=COMPACTIONS,
+        help="How rays get their places in a queue: votes in workgroup memory, or prefix sums by "
+        "subgroup, where the adapter has them.",
+    ),
+    of_frame(
+        "ray_sort",
+        "ray sort",
+        "choice",
+        "frame",
+        "time a node",
+        choices=RAY_SORTS,
+        help="Rays in the order of their octant and of where they start (Morton code, 4 or 9 bits "
+        "an axis) before they are traced.",
+        follows=(("queues", "the sort has passes of its own"),),
+    ),
+    of_frame(
+        "sorted_rays",
+        "sorted rays",
+        "choice",
+        "frame",
+        "time a node",
+        choices=(EVERY_TYPE, *(ray.name for ray in RAY_TYPES)),
+        help="Which ray types a ray sort is for.",
+    ),
+    of_frame(
+        "hit_sort",
+        "hit sort",
+        "choice",
+        "frame",
+        "hit shading",
+        choices=HIT_SORTS,
+        help="Hits of one material next to each other before they are shaded.",
+    ),
+)
