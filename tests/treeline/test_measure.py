@@ -88,8 +88,10 @@ def test_ray_counts_are_what_the_gbuffer_implies(
     result = measure(make, 96, 54, 1, 0, silent)
     sizes = (result.main, *result.smaller)
     runs = [run for size in sizes for run in (size.frames[0], size.counted)]
-    assert 0 < min(smooth) and [run.rays["reflection"].rays for run in runs] == smooth
-    for run, seen in zip(runs, covered, strict=True):
+    assert min(smooth) > 0
+    for run, seen, could in zip(runs, covered, smooth, strict=True):
+        # What a rough lobe sends below the surface is no ray: few, up to this roughness.
+        assert 0.97 * could <= run.rays["reflection"].rays <= could
         # One ray from a visible surface and one from what its reflection hit, where the light
         # is in front of them.
         reflection, shadow = run.rays["reflection"], run.rays["shadow"]
