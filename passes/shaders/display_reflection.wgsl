@@ -1,6 +1,6 @@
 // Shows what reflection rays brought to each pixel in the newest frame, tone-mapped as the picture.
 #import passes.frame_uniforms
-#import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/reflected.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -14,9 +14,8 @@
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let pixel = tile_pixel(group, lane);
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
-    let s = unpack_surface(textureLoad(surface, pixel, 0));
     var radiance = vec3f(0.0);
-    if (textureLoad(visibility, pixel, 0).x != NOTHING && s.roughness <= frame.roughness_cutoff) {
+    if (sends_reflection(pixel)) {
         radiance = reflected_radiance(pixel.y * frame.width + pixel.x);
     }
     textureStore(shown, pixel, vec4f(linear_to_srgb(tone_map(radiance * frame.exposure)), 1.0));

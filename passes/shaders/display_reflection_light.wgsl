@@ -1,7 +1,7 @@
 // Shows what each pixel was shown of reflections in the newest frame where the frame keeps its lights
 // apart, tone-mapped as the picture; black where a pixel is too rough for a ray.
 #import passes.frame_uniforms
-#import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -14,9 +14,8 @@
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let pixel = tile_pixel(group, lane);
     if (pixel.x >= frame.width || pixel.y >= frame.height) { return; }
-    let s = unpack_surface(textureLoad(surface, pixel, 0));
     var radiance = vec3f(0.0);
-    if (textureLoad(visibility, pixel, 0).x != NOTHING && s.roughness <= frame.roughness_cutoff) {
+    if (sends_reflection(pixel)) {
         radiance = unpack_radiance(reflection_light[pixel.y * frame.width + pixel.x]);
     }
     textureStore(shown, pixel, vec4f(linear_to_srgb(tone_map(radiance * frame.exposure)), 1.0));

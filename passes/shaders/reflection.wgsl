@@ -1,13 +1,10 @@
 // Sends one reflection ray from each pixel that is smooth enough, or from those whose turn it is in
-// their block of pixels (reflection_block.wgsl), a lane a block (reflect_ray.wgsl). What a rough lobe
+// their block of pixels (reflection_block.wgsl), a lane a block (sent_reflection.wgsl). What a rough lobe
 // sends below the surface that it belongs to, it loses (Heitz 2018, section 5): no ray, no light.
 // Directions that had to be raised above the geometric horizon are counted in `replaced`.
 #import passes.frame_uniforms
-#import "passes/shaders/surface.wgsl"
-#import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/reflect_ray.wgsl"
-#import "passes/shaders/sample_number.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
+#import "passes/shaders/sent_reflection.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 #import $push
@@ -36,20 +33,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         if (sender.sends) {
             let pixel = sender.pixel;
             let index = pixel.y * frame.width + pixel.x;
-            let seen = textureLoad(visibility, pixel, 0);
-            let s = unpack_surface(textureLoad(surface, pixel, 0));
-            let view = normalize(-camera_direction(pixel));
-            let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
-            let sent = reflect_ray(view, s.shading_normal, s.geometric_normal, s.roughness,
-                sample_number(index, REFLECTION_DIMENSION), sample_number(index, REFLECTION_DIMENSION + 1u));
-            wanted = !sent.lost;
-            let direction = sent.direction;
-            if (sent.raised) { atomicAdd(&push_queue.header.replaced, 1u); }
+            let sent = sent_reflection(pixel, index);
+            let point = sent.point;
+            wanted = !sent.ray.lost;
+            let direction = sent.ray.direction;
+            if (sent.ray.raised) { atomicAdd(&push_queue.header.replaced, 1u); }
             let origin = ray_origin(point, direction);
             let pixel_spread = f32(REFLECTION_BLOCK) * frame.pixel_spread;
             let width = pixel_spread * length(point.position - frame.camera_origin.xyz);
             // A rough lobe spreads the cone by about its own angular width.
-            let spread = pixel_spread + s.roughness * s.roughness;
+            let spread = pixel_spread + sent.s.roughness * sent.s.roughness;
             ray = ReflectionRay(array<f32, 3>(origin.x, origin.y, origin.z), index,
                 array<f32, 3>(direction.x, direction.y, direction.z), pack2x16float(vec2f(min(width, 6.0e4), spread)));
             if (wanted) {

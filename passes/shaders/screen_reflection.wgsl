@@ -3,11 +3,9 @@
 // borders one fades into the other.
 #import passes.frame_uniforms
 #import passes.screen_counts
-#import "passes/shaders/surface.wgsl"
 #import "passes/shaders/light.wgsl"
-#import "passes/shaders/sample_number.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
-#import "passes/shaders/reflect_ray.wgsl"
+#import "passes/shaders/sent_reflection.wgsl"
 #import "passes/shaders/screen_march.wgsl"
 #import "passes/shaders/probe.wgsl"
 #import "passes/shaders/light_seen.wgsl"
@@ -61,13 +59,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if (!sender.sends) { return; }
     let pixel = sender.pixel;
     let index = pixel.y * frame.width + pixel.x;
-    let seen = textureLoad(visibility, pixel, 0);
-    let s = unpack_surface(textureLoad(surface, pixel, 0));
-    let view = normalize(-camera_direction(pixel));
-    let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
-    let ray = reflect_ray(view, s.shading_normal, s.geometric_normal, s.roughness,
-        sample_number(index, REFLECTION_DIMENSION),
-        sample_number(index, REFLECTION_DIMENSION + 1u));
+    let sent = sent_reflection(pixel, index);
+    let s = sent.s;
+    let ray = sent.ray;
     let place = reflected_place(index);
     // No light of hits waits for its shadow.
     for (var i = 1u; i <= REFLECTION_BOUNCES * SHADOW_RAYS; i += 1u) { reflected[place + i] = vec2u(0u); }
@@ -75,7 +69,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         reflected[place] = pack_radiance(vec3f(0.0), MISS_DISTANCE);
         return;
     }
-    let origin = ray_origin(point, ray.direction);
+    let origin = ray_origin(sent.point, ray.direction);
     let hit = march_screen(origin, ray.direction);
 
     var radiance = vec3f(0.0);
@@ -89,7 +83,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var distance = min(hit.t, 6.0e4);
     if (inner < 1.0) {
         let spread = f32(REFLECTION_BLOCK) * frame.pixel_spread + s.roughness * s.roughness;
-        let shown = probe_cone(point.position, ray.direction, spread);
+        let shown = probe_cone(sent.point.position, ray.direction, spread);
         radiance += (1.0 - inner) * shown.radiance;
         covered = shown.covered;
     }
@@ -106,5 +100,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         if (ray.raised) { atomicAdd(&screen_counts.replaced, 1u); }
     }
-    reflected[place] = pack_radiance(radiance * sent_weight(s, view, ray.direction), distance);
+    reflected[place] = pack_radiance(radiance * sent_weight(s, sent.view, ray.direction), distance);
 }

@@ -7,15 +7,15 @@ import numpy as np
 from bvh.rays import MISS_ID
 from passes.rays.bounce import BOUNCE_RECORD
 from passes.twins.brdf import MIRROR_ROUGHNESS, reflection_weight
-from passes.twins.hit_material import hit_material
+from passes.twins.hit_material import hit_surface
 from passes.twins.light import is_black
 from passes.twins.paths import path_of
 from passes.twins.queue_push import RayQueue
 from passes.twins.reflect_ray import reflect_ray
 from passes.twins.sample_number import sample_number
 from passes.twins.sampling import reflection_dimension
-from passes.twins.surface import face_viewer, ray_origin, surface_point
-from passes.twins.wgsl_functions import U32, dot, pack_2x16_float, unpack_2x16_float, vector
+from passes.twins.surface import ray_origin
+from passes.twins.wgsl_functions import U32, pack_2x16_float, unpack_2x16_float, vector
 
 
 @np.errstate(all="ignore")
@@ -41,22 +41,8 @@ def bounce(
     lanes = np.flatnonzero(hits["object"] != MISS_ID)
     record, hit = records[lanes], hits[lanes]
     view = -record["direction"]
-    point = face_viewer(
-        surface_point(frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]),
-        view,
-    )
-    cone = unpack_2x16_float(record["cone"])
-    width = cone[:, 0] + cone[:, 1] * hit["t"]
-    material = hit_material(
-        frame,
-        tables,
-        texels,
-        hit_records,
-        hit["object"],
-        point,
-        width,
-        np.abs(dot(point.geometric_normal, view)),
-        fine_table=fine_table,
+    point, material, width = hit_surface(
+        frame, tables, geometry, texels, hit_records, record, hit, fine_table=fine_table
     )
     if count:
         queue.add("texture_fetches", int(material.fetches.sum()))
@@ -81,7 +67,7 @@ def bounce(
     rays["origin"] = ray_origin(point, direction)
     rays["pixel"] = record["pixel"]
     rays["direction"] = direction
-    spread = cone[:, 1] + material.roughness * material.roughness
+    spread = unpack_2x16_float(record["cone"])[:, 1] + material.roughness * material.roughness
     rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
     from_mirror = (material.roughness < MIRROR_ROUGHNESS).astype(np.float32)
     rays["path"][:, 0] = pack_2x16_float(weight[:, :2])

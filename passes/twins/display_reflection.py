@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.gbuffer import tile_pixels
 from passes.twins.reflected import reflected_radiance
+from passes.twins.reflection_block import sends_reflection
 from passes.twins.tone_map import linear_to_srgb, tone_map
 from passes.twins.wgsl_functions import U32, store_unorm
 
@@ -22,9 +23,7 @@ def display_reflection(
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
     pixels = tile_pixels(frame)
-    s = unpack_surface(surface[pixels.y, pixels.x])
-    sent = visibility[pixels.y, pixels.x, 0] != NOTHING
-    sent &= s.roughness <= frame["roughness_cutoff"]
+    sent = sends_reflection(frame, visibility, surface)[pixels.y, pixels.x]
     with np.errstate(all="ignore"):  # what was never written may be anything
         radiance = reflected_radiance(slots, reflected, shadow_results, pixels.index)
     radiance = np.where(sent[:, None], radiance, np.float32(0.0))

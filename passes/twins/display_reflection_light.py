@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.gbuffer import tile_pixels
+from passes.twins.reflection_block import sends_reflection
 from passes.twins.tone_map import linear_to_srgb, tone_map, unpack_radiance
 from passes.twins.wgsl_functions import U32, store_unorm
 
@@ -13,9 +14,7 @@ def display_reflection_light(
     frame: Any, visibility: U32, surface: U32, reflection_light: U32, shown: Any
 ) -> None:
     pixels = tile_pixels(frame)
-    s = unpack_surface(surface[pixels.y, pixels.x])
-    sent = visibility[pixels.y, pixels.x, 0] != NOTHING
-    sent &= s.roughness <= frame["roughness_cutoff"]
+    sent = sends_reflection(frame, visibility, surface)[pixels.y, pixels.x]
     radiance = unpack_radiance(reflection_light[pixels.index])
     radiance = np.where(sent[:, None], radiance, np.float32(0.0))
     store_unorm(shown, pixels, linear_to_srgb(tone_map(radiance * frame["exposure"])))

@@ -6,24 +6,13 @@ import numpy as np
 
 from passes.rays.reflection import REFLECTION_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.camera import camera_direction
-from passes.twins.gbuffer import unpack_surface
 from passes.twins.queue_push import RayQueue
-from passes.twins.reflect_ray import reflect_ray
 from passes.twins.reflection_block import reflection_senders, sending_pixels
-from passes.twins.sample_number import sample_number
-from passes.twins.sampling import REFLECTION_DIMENSION
+from passes.twins.sent_reflection import sent_reflection
 from passes.twins.shadow_slot import reflected_place
-from passes.twins.surface import ray_origin, surface_point
+from passes.twins.surface import ray_origin
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
-from passes.twins.wgsl_functions import (
-    U32,
-    length,
-    normalize,
-    pack_2x16_float,
-    to_float,
-    vector,
-)
+from passes.twins.wgsl_functions import U32, length, pack_2x16_float, vector
 
 
 @np.errstate(all="ignore")
@@ -43,29 +32,19 @@ def reflection(
     `reflected` [pixels, n]."""
     senders = reflection_senders(frame, visibility, surface, reflection_block)
     pixels = sending_pixels(frame, senders)
-    seen = visibility[pixels.y, pixels.x]
-    s = unpack_surface(surface[pixels.y, pixels.x])
-    view = normalize(-camera_direction(frame, pixels.x, pixels.y))
-    u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
-    point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
-    r1, r2 = (
-        sample_number(frame, tables, pixels.index, REFLECTION_DIMENSION + i) for i in range(2)
-    )
-    direction, raised, is_lost = reflect_ray(
-        view, s.shading_normal, s.geometric_normal, s.roughness, r1, r2
-    )
-    lost = reflected_place(slots, pixels.index[is_lost])
+    sent = sent_reflection(frame, tables, geometry, visibility, surface, pixels)
+    lost = reflected_place(slots, pixels.index[sent.lost])
     words = reflected.reshape(-1, 2)
     words[lost] = pack_radiance(np.zeros((len(lost), 3), np.float32), MISS_DISTANCE)
     for i in range(1, 1 + slots.bounces * slots.rays):
         words[lost + np.uint32(i)] = 0
     pixel_spread = np.float32(reflection_block) * frame["pixel_spread"]
-    width = pixel_spread * length(point.position - frame["camera_origin"][:3])
-    spread = pixel_spread + s.roughness * s.roughness
-    rays = np.zeros(len(view), REFLECTION_RECORD.dtype)
-    rays["origin"] = ray_origin(point, direction)
+    width = pixel_spread * length(sent.point.position - frame["camera_origin"][:3])
+    spread = pixel_spread + sent.s.roughness * sent.s.roughness
+    rays = np.zeros(len(sent.view), REFLECTION_RECORD.dtype)
+    rays["origin"] = ray_origin(sent.point, sent.direction)
     rays["pixel"] = pixels.index
-    rays["direction"] = direction
+    rays["direction"] = sent.direction
     rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
-    push_queue.push(rays[~is_lost])
-    push_queue.add("replaced", int(raised.sum()))
+    push_queue.push(rays[~sent.lost])
+    push_queue.add("replaced", int(sent.raised.sum()))

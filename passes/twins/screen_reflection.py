@@ -11,23 +11,20 @@ from passes.twins.brdf import (
     reflectance_at_normal,
     specular_albedo,
 )
-from passes.twins.camera import camera_direction
 from passes.twins.direct import direct_radiance
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
 from passes.twins.light_seen import light_seen
 from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.probe import probe_cone
-from passes.twins.reflect_ray import reflect_ray
 from passes.twins.reflection_block import reflection_senders, sending_pixels
-from passes.twins.sample_number import sample_number
-from passes.twins.sampling import REFLECTION_DIMENSION
 from passes.twins.screen_march import march_screen
+from passes.twins.sent_reflection import sent_reflection
 from passes.twins.sent_weight import sent_weight
 from passes.twins.shadow_slot import reflected_place
-from passes.twins.surface import ray_origin, surface_point
+from passes.twins.surface import ray_origin
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
-from passes.twins.wgsl_functions import F32, U32, Index, dot, normalize, reflect, to_float
+from passes.twins.wgsl_functions import F32, U32, Index, dot, reflect, to_float
 
 FADE = np.float32(0.05)
 
@@ -62,17 +59,9 @@ def screen_reflection(
     """Writes pixels of `reflected`; with `count` adds to `screen_counts`."""
     senders = reflection_senders(frame, visibility, surface, reflection_block)
     pixels = sending_pixels(frame, senders)
-    s = unpack_surface(surface[pixels.y, pixels.x])
-    seen = visibility[pixels.y, pixels.x]
-    view = normalize(-camera_direction(frame, pixels.x, pixels.y))
-    u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
-    point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
-    r1, r2 = (
-        sample_number(frame, tables, pixels.index, REFLECTION_DIMENSION + i) for i in range(2)
-    )
-    normal = s.shading_normal
-    direction, raised, lost = reflect_ray(view, normal, s.geometric_normal, s.roughness, r1, r2)
-    origin = ray_origin(point, direction)
+    sent = sent_reflection(frame, tables, geometry, visibility, surface, pixels)
+    s, direction, lost = sent.s, sent.direction, sent.lost
+    origin = ray_origin(sent.point, direction)
     hit = march_screen(frame, visibility, surface, depth, origin, direction, steps)
 
     inner = np.where(hit.found, border_weight(frame, hit.x, hit.y), np.float32(0.0))
@@ -90,7 +79,7 @@ def screen_reflection(
     radiance = np.where((inner > 0.0)[:, None], inner[:, None] * light, np.float32(0.0))
 
     spread = np.float32(reflection_block) * frame["pixel_spread"] + s.roughness * s.roughness
-    shown, covered = probe_cone(frame, probe, point.position, direction, spread)
+    shown, covered = probe_cone(frame, probe, sent.point.position, direction, spread)
     outer = (np.float32(1.0) - inner)[:, None]
     radiance = radiance + np.where(outer > 0.0, outer * shown, np.float32(0.0))
     t_max = np.where(inner > 0.0, hit.t, np.float32(3.0e38))
@@ -103,11 +92,11 @@ def screen_reflection(
                 ((inner > 0.0) & ~lost).sum(),
                 (elsewhere & (covered >= 0.5)).sum(),
                 (elsewhere & (covered < 0.5)).sum(),
-                raised.sum(),
+                sent.raised.sum(),
             ],
             np.uint32,
         )
-    weight = sent_weight(s, view, direction, without_color=without_color)
+    weight = sent_weight(s, sent.view, direction, without_color=without_color)
     distance = np.where(inner > 0.0, np.minimum(hit.t, np.float32(6.0e4)), MISS_DISTANCE)
     words = reflected.reshape(-1, 2)
     brought = np.where(lost[:, None], np.float32(0.0), radiance * weight)

@@ -9,14 +9,14 @@ from passes.rays.shadow import SHADOW_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
 from passes.twins.environment import ambient_radiance, environment
-from passes.twins.hit_material import hit_material
+from passes.twins.hit_material import hit_surface
 from passes.twins.light import is_black
 from passes.twins.light_seen import light_seen
 from passes.twins.paths import path_of
 from passes.twins.queue_push import RayQueue
 from passes.twins.sample_light import light_sample
 from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
-from passes.twins.surface import face_viewer, ray_origin, surface_point
+from passes.twins.surface import ray_origin
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance, unpack_radiance
 from passes.twins.wgsl_functions import (
     U32,
@@ -62,22 +62,8 @@ def shade(
     lanes = np.flatnonzero(hits["object"] != MISS_ID)
     hit, record = hits[lanes], records[lanes]
     view = -record["direction"]
-    point = face_viewer(
-        surface_point(frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]),
-        view,
-    )
-    cone = unpack_2x16_float(record["cone"])
-    width = cone[:, 0] + cone[:, 1] * hit["t"]
-    material = hit_material(
-        frame,
-        tables,
-        texels,
-        hit_records,
-        hit["object"],
-        point,
-        width,
-        np.abs(dot(point.geometric_normal, view)),
-        fine_table=fine_table,
+    point, material, _ = hit_surface(
+        frame, tables, geometry, texels, hit_records, record, hit, fine_table=fine_table
     )
     normal = point.shading_normal
     n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
