@@ -59,7 +59,9 @@ def test_every_shader_file_has_a_twin_of_its_name() -> None:
     assert {m for m in modules - shaders if not m.endswith("__init__")} == {
         "cpu_pass",
         "frame",
+        "frame_resources",
         "hits",
+        "queue_frame",
         "raster_frame",
         "read_back",
         "wgsl_functions",
