@@ -4,24 +4,15 @@
 fails where the file and the records disagree.
 """
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORDS = ROOT / "benchmarks" / "records"
+from benchmarks.committed_records import RECORDS, ROOT, Record, ms, read, short_adapter
+from benchmarks.quality_tables import readme_table
+
 # Mrays/s of other kernels on the same card, rays of the same kinds on the kitchen (not the same
 # rays): the best of tinybvh, cuBQL, OptiX without RT cores, Warp and HIPRT for each kind.
 BEST_PEER = {"primary": 5256, "mirror": 4031, "diffuse": 2427, "shadow": 6709}
-
-Record = dict[str, Any]
-
-
-def read(name: str) -> Record:
-    """A record of benchmarks/records by its stem."""
-    record: Record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
-    return record
 
 
 def rows_of(record: Record) -> dict[str, Any]:
@@ -63,7 +54,6 @@ def frame_table() -> str:
         lines += [
             line(f"{ray} rays", row, "rays", "{:,}".format),
             line(f"{ray} traverse, ms", row, "real_time", ms),
-            line(f"{ray} Mrays/s", row, "mrays_per_s", "{:,.4g}".format),
             line(f"nodes a {ray} ray", row, "nodes_per_ray", "{:.1f}".format),
         ]
     places = (
@@ -166,15 +156,8 @@ def update_table() -> str:
     )
 
 
-def short_adapter(name: str) -> str:
-    return "llvmpipe" if name.startswith("llvmpipe") else name
-
-
-def ms(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
-
-
 TABLES: dict[str, Callable[[], str]] = {
+    "quality": readme_table,
     "frame": frame_table,
     "trace": trace_table,
     "build": build_table,

@@ -2,12 +2,18 @@
 
 import json
 
-from benchmarks.readme_tables import RECORDS, ROOT, paste
+from benchmarks.committed_records import RECORDS, ROOT
+from benchmarks.quality_tables import PAGE, page
+from benchmarks.readme_tables import paste
 
 
 def test_the_readme_says_what_the_records_say() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert paste(text) == text, "run python -m benchmarks.readme_tables"
+
+
+def test_the_page_of_options_says_what_the_records_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m benchmarks.quality_tables"
 
 
 def test_a_changed_number_would_be_noticed() -> None:

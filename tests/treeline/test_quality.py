@@ -82,8 +82,8 @@ def test_the_table_for_people() -> None:
         rows = [
             {"name": n, "ms": {"median": scale * m}, "rays": {"a": 1000, "b": 234}, **error}
             for n, m, error in (
-                (BASE, 2.0, {"relative_mse": 0.02, "bias": 0.012}),
-                ("half", 1.0, {"relative_mse": 0.1234, "bias": None}),
+                (BASE, 2.0, {"relative_mse": 0.02, "flip": 0.012}),
+                ("half", 1.0, {"relative_mse": 0.1234, "flip": None}),
             )
         ]
         context = {"adapter": adapter, "scene": "hall", "commit": "c", "timing_source": "t"}
@@ -94,8 +94,8 @@ def test_the_table_for_people() -> None:
     cpu["variants"].pop()
     text = quality_table([[gpu, cpu], []])
     lines = text.splitlines()
-    assert lines[0] == "|  | hall: ms, H200 | hall: ms, llvmpipe | rays | relative MSE | bias |"
-    assert lines[2] == "| base | 2.00 | 200 | 1,234 | 0.02 | +1.2% |"
+    assert lines[0] == "|  | hall: ms, H200 | hall: ms, llvmpipe | rays | relative MSE | FLIP |"
+    assert lines[2] == "| base | 2.00 | 200 | 1,234 | 0.02 | 0.012 |"
     assert lines[3] == "| half | 1.00 | - | 1,234 | 0.123 | - |"
     assert "8x4, reference of 1,024 samples, t, commit c" in lines[-1]
     assert len(quality_table([[gpu]], ["half"]).splitlines()) == 5
