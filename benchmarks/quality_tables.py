@@ -24,9 +24,9 @@ Each variant is the frame as it comes without options but for what its name says
 the mean of many frames with everything full: rays up to every roughness, four bounces, full
 resolution, neither history nor denoiser. Relative MSE is of linear radiance, and one lamp seen
 in a mirror outweighs all the rest of it: of a highlight that half resolution moves by a pixel it
-says 7 to 57, FLIP (of what a screen shows, 0 to 1) hardly anything. Frames that remember light are the
-16th of a still camera's, or with "moving" of one that walks and turns until it stands there. "no
-rays" is `--reflections screen --shadows map`.
+says 7 to 57, FLIP (of what a screen shows, 0 to 1) hardly anything. Frames that remember light are
+the 16th of a still camera's, or with "moving" of one that walks and turns until it stands there.
+"no rays" is `--reflections screen --shadows map`.
 
 ![The hall: error over time](quality-hall.png) ![The kitchen frame](quality-kitchen-frame.png)
 
