@@ -1,4 +1,4 @@
-"""What the frame's tests share: small scenes from arrays, and frames of them.
+"""What the frame's tests share: small scenes from arrays, frames of them, faults put into shaders.
 
 A scene of these has one material a mesh, an area light that faces along -Y unless moved, and no
 light from the sky unless asked for: then everything that is seen came through a ray.
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from bvh.build import BuildOptions
+from engine.gpu import shader
 from engine.scene.camera import look_at
 from engine.scene.light import Environment, RectLight
 from engine.scene.load import load_scene
@@ -286,3 +287,22 @@ def hall() -> PreparedScene:
     """The embedded scene, prepared once a session: without reinsertion, nearly all of a build."""
     scene = load_scene(Path(__file__).resolve().parents[2] / "assets" / "hall.glb")
     return prepare(scene, BuildOptions(reinsertion=0))
+
+
+@pytest.fixture
+def break_shader(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """break_shader(file, right, wrong): shaders made from now on have `wrong` for `right` there."""
+
+    def put_in(file: str, right: str, wrong: str) -> None:
+        read = shader._read
+
+        def read_broken(source: str) -> str:
+            text = read(source)
+            if source == file:
+                assert right in text, "the fault is no longer where this test puts it"
+                text = text.replace(right, wrong)
+            return text
+
+        monkeypatch.setattr(shader, "_read", read_broken)
+
+    return put_in

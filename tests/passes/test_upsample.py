@@ -4,13 +4,13 @@ colours that upsampling must not change.
 Mirrors are without noise: where all that they show is emission and sky, one frame of the whole
 picture is the truth."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.gpu import shader
 from engine.scene.light import Environment
 from engine.scene.material import Material, Texture
 from engine.scene.scene import Instance
@@ -174,19 +174,14 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_show_at_thin_edges(
-    monkeypatch: pytest.MonkeyPatch, draw: Any, thin_edges: Any, whole: Any, fault: str
+    break_shader: Callable[[str, str, str], None],
+    draw: Any,
+    thin_edges: Any,
+    whole: Any,
+    fault: str,
 ) -> None:
     file, right, wrong = FAULTS[fault]
-    read = shader._read
-
-    def read_broken(source: str) -> str:
-        text = read(source)
-        if source == f"passes/shaders/{file}.wgsl":
-            assert right in text, "the fault is no longer where this test puts it"
-            text = text.replace(right, wrong)
-        return text
-
-    monkeypatch.setattr(shader, "_read", read_broken)
+    break_shader(f"passes/shaders/{file}.wgsl", right, wrong)
     broken = draw(thin_edges, *SIZE, **SETTINGS, reflection_scale="half")
     found = errors(broken.radiance, whole)
     assert max(found.values()) > 0.02, found

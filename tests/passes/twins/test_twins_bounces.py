@@ -1,11 +1,11 @@
 """Stages of further bounces on the GPU against their twins, and faults that only show there."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import pytest
 
-from engine.gpu import shader
 from passes.frame_options import MOST_BOUNCES, MOST_SHADOW_RAYS, FrameOptions
 from passes.rays import frame_rays, reflection_types
 from passes.twins.frame import cpu_passes
@@ -114,23 +114,14 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_broken_shader_is_caught_in_its_stage(
-    monkeypatch: pytest.MonkeyPatch,
+    break_shader: Callable[[str, str, str], None],
     rich_scene: Any,
     walk_new: Any,
     differences: Any,
     fault: str,
 ) -> None:
     file, right, wrong, passes = BROKEN[fault]
-    read = shader._read
-
-    def read_broken(source: str) -> str:
-        text = read(source)
-        if source == file:
-            assert right in text, "the fault is no longer where this test puts it"
-            text = text.replace(right, wrong)
-        return text
-
-    monkeypatch.setattr(shader, "_read", read_broken)
+    break_shader(file, right, wrong)
     # Rubbish shows what was left as it was; rays of a wrong slot would read it as theirs.
     rubbish = 0x7E1DAB1E if fault == "old light where a path ended" else 0
     steps = walk_new(rich_scene, 33, 21, rubbish, reflection_bounces=BOUNCES)

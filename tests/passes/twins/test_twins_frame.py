@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.gpu import shader
 from engine.gpu.errors import LimitError
 from engine.gpu.stage import Stage
 from passes.frame_options import FrameOptions
@@ -335,18 +334,13 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_broken_shader_is_caught_in_its_stage(
-    monkeypatch: pytest.MonkeyPatch, rich_scene: Any, walk_new: Any, differences: Any, fault: str
+    break_shader: Callable[[str, str, str], None],
+    rich_scene: Any,
+    walk_new: Any,
+    differences: Any,
+    fault: str,
 ) -> None:
     file, right, wrong, passes = BROKEN[fault]
-    read = shader._read
-
-    def read_broken(source: str) -> str:
-        text = read(source)
-        if source == file:
-            assert right in text, "the fault is no longer where this test puts it"
-            text = text.replace(right, wrong)
-        return text
-
-    monkeypatch.setattr(shader, "_read", read_broken)
+    break_shader(file, right, wrong)
     steps = walk_new(rich_scene, 45, 37)
     assert {name for name, step in steps.items() if differences(step)} == passes
