@@ -23,6 +23,7 @@ class RayStats:
     dropped: int
     payload_bytes: int
     replaced: int  # directions below the geometric horizon that were mirrored up
+    lost: int  # samples that a rough lobe sent below the surface: no ray
     failed: int  # bits of bvh.gpu.trace_rays.FAILURES
     # Pixels that none of the four nearest rays stands for: others do, or none at all.
     widened: int = 0

@@ -17,13 +17,14 @@ QUEUE_HEADER = Struct(
     Field("texture_fetches", "u32"),  # texels' footprints read for this queue's hits
     Field("hits", "u32"),  # hits found by the pass that drained the queue
     Field("drained", "u32"),  # records that an earlier pass of this frame traced (passes/mixed.py)
+    Field("lost", "u32"),  # samples that a rough lobe sent below the surface: no ray, no light
     # Pixels that none of the four nearest rays stands for (passes/shaders/upsample.wgsl): that
     # others do, farther away; that none does.
     Field("widened", "u32"),
     Field("unlike", "u32"),
     # Records begin at a multiple of 32 bytes: a vec3f in one needs 16, and one of 32 bytes is then
     # read at once.
-    *(Field(f"pad_{i}", "u32") for i in range(6)),
+    *(Field(f"pad_{i}", "u32") for i in range(5)),
 )
 GROUP_SIZE = 64  # lanes of every queue kernel
 

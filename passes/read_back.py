@@ -139,13 +139,14 @@ def read_counts(facts: ReadFacts, numbers: Numbers, unbuilt: Sequence[str]) -> d
         record = numbers[ray.queue][0]
         header = dict(zip(_HEADER_FIELDS, record.tolist(), strict=True))
         filled = numbers[filled_queue(facts.options, ray)][0]
-        header |= {name: int(filled[name]) for name in ("count", "dropped", "replaced")}
+        header |= {name: int(filled[name]) for name in ("count", "dropped", "replaced", "lost")}
         failed |= header["failed"]
         basic: dict[str, Any] = {
             "rays": header["count"] - header["dropped"],
             "dropped": header["dropped"],
             "payload_bytes": ray.record.size,
             "replaced": header["replaced"],
+            "lost": header["lost"],
             "failed": header["failed"],
             "widened": header["widened"],
             "unlike": header["unlike"],

@@ -194,6 +194,13 @@ MEASURES: tuple[Measure, ...] = (
         reads_back=True,
     ),
     Measure(
+        "lost",
+        "samples lost",
+        _of("lost"),
+        "that a rough lobe sent below the surface: no ray, no light",
+        format=",d",
+    ),
+    Measure(
         "widened",
         "pixels shown a farther ray",
         _of("widened"),

@@ -58,6 +58,7 @@ fn main(
                     sample_number(record.pixel, reflection_dimension(BOUNCE) + 1u));
                 let weight = path_of(record).weight * reflection_weight(material.base_color, material.metalness,
                     material.roughness, point.shading_normal, view, reflected.direction);
+                if (reflected.lost) { atomicAdd(&push_queue.header.lost, 1u); }
                 wanted = !reflected.lost && !is_black(weight);
                 if (wanted) {
                     if (reflected.raised) { atomicAdd(&push_queue.header.replaced, 1u); }

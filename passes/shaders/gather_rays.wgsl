@@ -43,6 +43,7 @@ fn main(
         atomicStore(&queue.header.capacity, unsorted.header.capacity);
         atomicStore(&queue.header.dropped, unsorted.header.dropped);
         atomicStore(&queue.header.replaced, unsorted.header.replaced);
+        atomicStore(&queue.header.lost, unsorted.header.lost);
         atomicStore(&queue.header.drained, drained);
     }
 }

@@ -1,7 +1,8 @@
 // Sends one reflection ray from each pixel that is smooth enough, or from those whose turn it is in
 // their block of pixels (reflection_block.wgsl), a lane a block (sent_reflection.wgsl). What a rough lobe
 // sends below the surface that it belongs to, it loses (Heitz 2018, section 5): no ray, no light.
-// Directions that had to be raised above the geometric horizon are counted in `replaced`.
+// Directions that had to be raised above the geometric horizon are counted in `replaced`, samples
+// that go below the surface in `lost`.
 #import passes.frame_uniforms
 #import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/sent_reflection.wgsl"
@@ -48,6 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             if (wanted) {
                 vote(lane);
             } else {
+                atomicAdd(&push_queue.header.lost, 1u);
                 let place = reflected_place(index);
                 reflected[place] = pack_radiance(vec3f(0.0), MISS_DISTANCE);
                 for (var i = 1u; i <= REFLECTION_BOUNCES * SHADOW_RAYS; i += 1u) { reflected[place + i] = vec2u(0u); }

@@ -74,3 +74,5 @@ def bounce(
     rays["path"][:, 1] = pack_2x16_float(vector(weight[:, 2], from_mirror))
     push_queue.push(rays[wanted])
     push_queue.add("replaced", int(raised[wanted].sum()))
+    smooth = material.roughness <= frame["roughness_cutoff"]
+    push_queue.add("lost", int((lost & smooth).sum()))

@@ -13,5 +13,5 @@ def gather_rays(frame: Any, unsorted: RayQueue, order: U32, queue: RayQueue) -> 
     if not count:
         return
     queue.records[first : first + count] = unsorted.records[order[:count]]
-    for field in ("count", "capacity", "dropped", "replaced", "drained"):
+    for field in ("count", "capacity", "dropped", "replaced", "lost", "drained"):
         queue.header[field] = unsorted.header[field]

@@ -48,3 +48,4 @@ def reflection(
     rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
     push_queue.push(rays[~sent.lost])
     push_queue.add("replaced", int(sent.raised.sum()))
+    push_queue.add("lost", int(sent.lost.sum()))

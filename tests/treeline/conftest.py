@@ -112,7 +112,7 @@ def fake_stats(width: int, height: int, count: bool = False) -> FrameStats:
     """Of a frame whose times go with its pixels, so that the cost model is exact."""
     scale = width * height / 1000
     rays = int(1000 * scale)
-    base = RayStats(rays=rays, dropped=0, payload_bytes=32, replaced=0, failed=0)
+    base = RayStats(rays=rays, dropped=0, payload_bytes=32, replaced=0, lost=0, failed=0)
     shadow = base
     if count:
         hits, misses = int(750 * scale), int(250 * scale)
