@@ -58,7 +58,8 @@ def test_a_signal_during_the_renames_waits(tmp_path: Path, monkeypatch: pytest.M
     replace = os.replace
 
     def interrupted(source: Path, target: Path) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        # To this thread: a driver's thread that got it would tell of it too late.
+        signal.raise_signal(signal.SIGINT)
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", interrupted)
