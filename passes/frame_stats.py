@@ -14,7 +14,7 @@ from passes.frame_uniforms import FrameInputs
 Stage = Callable[[], Mapping[str, Any]]  # gives fields of `FrameStats`
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RayStats:
     """One ray type in one frame; counter definitions are in bvh/counters.py. Sums over the
     frame's rays, except `stack_max` and the percentiles of nodes a ray."""

@@ -43,7 +43,8 @@ def test_bounces_by_where_rays_start() -> None:
 
 
 def test_bytes_by_hand() -> None:
-    stats = RayStats(10, 0, 32, 0, 0, nodes=8, nodes_fp16=5, leaf_blocks=4, instance_hits=2)
+    of_queue = dict(rays=10, dropped=0, payload_bytes=32, replaced=0, lost=0, failed=0)
+    stats = RayStats(**of_queue, nodes=8, nodes_fp16=5, leaf_blocks=4, instance_hits=2)
     assert bytes_read(REFLECTION, stats) is None  # nobody counted any-hit calls
     stats = replace(stats, any_hits=3, alpha_samples=2, texture_fetches=1)
     expected = 10 * REFLECTION.record.size + 5 * 64 + 3 * 128 + 4 * 64 + 2 * 128 + 3 * 64 + 3 * 16

@@ -17,7 +17,15 @@ Until = Callable[..., int]
 
 def rays_of(rays: int, nodes: int | None) -> RayStats:
     return RayStats(
-        rays, 0, 32, 0, 0, nodes=nodes, triangle_tests=nodes and 10, any_hits=nodes and 0
+        rays=rays,
+        dropped=0,
+        payload_bytes=32,
+        replaced=0,
+        lost=0,
+        failed=0,
+        nodes=nodes,
+        triangle_tests=nodes and 10,
+        any_hits=nodes and 0,
     )
 
 
