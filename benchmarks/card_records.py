@@ -1,0 +1,229 @@
+"""The records of one adapter that tables and pages read, made by one command.
+
+`python -m benchmarks.card_records --tag NAME [--assets D] [--only WORDS] [--minutes N] [--out D]`
+
+Each step is a command of its own in a fresh process, bounded in time, and its record is put into
+the folder as RECORD-TAG.json as soon as it is whole (default: `benchmarks/records`, the committed
+ones): what was measured before a step fails, or the time is up, stays. Steps stand in the order of
+what most readers ask for. `--assets` holds the models that kitchen_frame.toml names, and
+kitchen.glb; without it only the hall is measured. `--only` takes steps whose name has one of the
+words, comma-separated; `--list` names them. Pictures are `benchmarks.frame_pictures` and
+`benchmarks.view_pictures`; tables are made from the records by `benchmarks.readme_tables` and
+`benchmarks.quality_tables`.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.committed_records import RECORDS, ROOT
+from engine.gpu.device import open_device
+
+SCENES = ROOT / "benchmarks" / "scenes"
+TREELINE = (sys.executable, "-m", "treeline")
+PYTHON = (sys.executable, "-m")
+# What is asked first; all variants take four times as long.
+CURVE = "samples;reflection scale;history;denoiser, history 16;no rays"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command that makes a record. `{made}` in it stands for a folder, in which it writes the
+    file `made`; after `limit_s` seconds it is stopped and has made nothing."""
+
+    record: str
+    command: tuple[str, ...]
+    made: str
+    limit_s: float
+    needs_assets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What is measured at which size: a CPU driver takes some hundred times as long."""
+
+    report: dict[str, str]
+    frames: str
+    curve: dict[str, str]
+    curve_reference: str
+    curve_turns: str
+    curve_only: tuple[str, ...]
+    small: dict[str, str]
+    pairs: str
+    limit: float  # of every step's seconds, as a factor
+
+
+SCENE_NAMES = ("hall", "kitchen", "hall-frame", "kitchen-frame")
+GPU = Sizes(
+    report=dict.fromkeys(SCENE_NAMES, "1920x1080"),
+    frames="60",
+    curve=dict.fromkeys(SCENE_NAMES, "1280x720"),
+    curve_reference="256",
+    curve_turns="8",
+    curve_only=("--only", CURVE),
+    small=dict.fromkeys(SCENE_NAMES, "1280x720"),
+    pairs="12",
+    limit=1.0,
+)
+CPU = Sizes(
+    report={
+        "hall": "640x360",
+        "kitchen": "480x270",
+        "hall-frame": "480x270",
+        "kitchen-frame": "240x135",
+    },
+    frames="5",
+    curve={"hall": "160x90", "kitchen-frame": "112x63"},
+    curve_reference="64",
+    curve_turns="4",
+    curve_only=(),
+    small={"hall": "96x54", "kitchen-frame": "96x54"},
+    pairs="12",
+    limit=8.0,
+)
+
+
+def scene_of(name: str, assets: Path | None) -> tuple[str, ...]:
+    """The options that name a scene, and the moment at which those that move are measured."""
+    return {
+        "hall": (),
+        "kitchen": ("--scene", f"{assets}/kitchen.glb"),
+        "hall-frame": ("--scene", f"{SCENES}/hall_frame.toml"),
+        "kitchen-frame": (
+            *("--scene", f"{SCENES}/kitchen_frame.toml"),
+            *("--assets", str(assets)),
+        ),
+    }[name]
+
+
+def moment_of(name: str) -> tuple[str, ...]:
+    return {"hall-frame": ("--time", "1"), "kitchen-frame": ("--time", "1.1")}.get(name, ())
+
+
+def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
+    """Every step, in order; those that need models say so."""
+
+    def step(record: str, scene: str, made: str, limit_s: float, *command: str) -> Step:
+        needs = scene.startswith("kitchen")
+        return Step(f"{record}-{scene}", command, made, limit_s * sizes.limit, needs)
+
+    steps = []
+    how: tuple[str, ...]
+    for name in SCENE_NAMES:
+        whole = (*TREELINE, "report", *scene_of(name, assets), *moment_of(name))
+        size = ("--size", sizes.report[name], "--frames", sizes.frames)
+        steps.append(step("report", name, "report.json", 40, *whole, *size, "--out", "{made}"))
+    pair = ("hall", "kitchen-frame")
+    for name in pair:
+        whole = (*TREELINE, "curve", *scene_of(name, assets), *moment_of(name), *sizes.curve_only)
+        how = ("--reference", sizes.curve_reference, "--turns", sizes.curve_turns)
+        size = ("--size", sizes.curve[name], "--pictures", "2")
+        steps.append(step("curve", name, "curve.json", 100, *whole, *how, *size, "--out", "{made}"))
+    for name in pair:
+        whole = (*TREELINE, "ablate", *scene_of(name, assets), "--pairs", sizes.pairs)
+        size = ("--size", sizes.small[name], "--out", "{made}/ablate.json")
+        steps.append(step("ablate", name, "ablate.json", 120, *whole, *size))
+    for name in pair:
+        whole = (*TREELINE, "tune", *scene_of(name, assets), "--minutes", "0.5")
+        size = ("--size", sizes.small[name], "--out", "{made}/tune.json")
+        steps.append(step("tune", name, "tune.json", 70, *whole, *size))
+    for name in pair:
+        whole = (*TREELINE, "fit", *scene_of(name, assets), "--frames", "12")
+        size = ("--size", sizes.small[name], "--json", "{made}/fit.json")
+        steps.append(step("fit", name, "fit.json", 60, *whole, *size))
+    for name in ("hall", "kitchen"):
+        whole = (*PYTHON, "benchmarks.view_cost", *scene_of(name, assets), "--no-paced")
+        how = ("--frames", "120", "--blocks", "2", "--out", "{made}/view-cost.json")
+        steps.append(step("view-cost", name, "view-cost.json", 60, *whole, *how))
+    alarms = (*PYTHON, "benchmarks.compare_false_alarms", "--scene", f"{assets}/spot.obj")
+    how = ("--size", sizes.small["hall"], "--frames", "40", "--out", "{made}/alarms.json")
+    limit_s = 60 * sizes.limit
+    steps.append(Step("compare-false-alarms", (*alarms, *how), "alarms.json", limit_s, True))
+    return steps
+
+
+def run_step(step: Step, place: Path, limit_s: float) -> str:
+    """Runs a step, puts its record at `place` and says how it went, in some words."""
+    with tempfile.TemporaryDirectory() as made:
+        command = [part.replace("{made}", made) for part in step.command]
+        with open(Path(made) / "log", "w+") as log:
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            try:
+                code = process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                stop(process)
+                return f"not done within {limit_s:.3g} s"
+            except BaseException:
+                stop(process)
+                raise
+            log.seek(0)
+            lines = [line for line in log.read().splitlines() if line.strip()]
+        result = Path(made) / step.made
+        if not result.exists():
+            return f"exit code {code}: {lines[-1] if lines else 'nothing was printed'}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial = place.with_name(place.name + ".partial")
+        shutil.copyfile(result, partial)
+        os.replace(partial, place)
+    return "done" if code == 0 else f"done, exit code {code}: {lines[-1] if lines else ''}"
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends the step and what it started: builds and fresh processes of its own."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def main(
+    tag: Annotated[str, typer.Option(help="Names the adapter in the records' names: h200.")] = "",
+    assets: Annotated[Path | None, typer.Option(help="kitchen.glb and the figures.")] = None,
+    only: Annotated[str, typer.Option(help="Steps whose name has one of these words.")] = "",
+    minutes: Annotated[float, typer.Option(help="For all steps together.")] = 60.0,
+    out: Annotated[Path, typer.Option(help="Where the records go.")] = RECORDS,
+    list_steps: Annotated[bool, typer.Option("--list", help="Name the steps; run none.")] = False,
+) -> None:
+    # Opened in a call of its own: the steps have the adapter for themselves.
+    sizes = CPU if open_device().info.is_cpu else GPU
+    words = [word.strip() for word in only.split(",") if word.strip()]
+    steps = [
+        step
+        for step in make_steps(sizes, assets.resolve() if assets else None)
+        if not words or any(word in step.record for word in words)
+    ]
+    if list_steps:
+        for step in steps:
+            print(step.record)
+        return
+    if not tag:
+        raise typer.BadParameter("--tag names this adapter: records are RECORD-TAG.json")
+    end = time.monotonic() + 60 * minutes
+    failed = 0
+    for step in steps:
+        if step.needs_assets and assets is None:
+            print(f"{step.record}: needs --assets")
+            continue
+        left = end - time.monotonic()
+        if left < 1:
+            print(f"{step.record}: no time left")
+            failed += 1
+            continue
+        start = time.monotonic()
+        said = run_step(step, out / f"{step.record}-{tag}.json", min(step.limit_s, left))
+        failed += not said.startswith("done")
+        print(f"{step.record}: {said} ({time.monotonic() - start:.0f} s)", flush=True)
+    raise typer.Exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,75 @@
+"""The command that makes an adapter's records: what it runs, and what a step leaves behind."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from benchmarks.card_records import CPU, GPU, Sizes, Step, make_steps, run_step
+from benchmarks.committed_records import RECORDS
+from treeline.cli import app
+
+ASSETS = Path("/models")
+
+
+def python(program: str, made: str = "made.json") -> Step:
+    return Step("it", (sys.executable, "-c", program, "{made}"), made, 10.0)
+
+
+@pytest.mark.parametrize("sizes", [GPU, CPU], ids=["gpu", "cpu"])
+def test_every_command_is_one_that_treeline_takes(sizes: Sizes) -> None:
+    command = get_command(app)
+    parsed = 0
+    for step in make_steps(sizes, ASSETS):
+        if step.command[1:3] != ("-m", "treeline"):
+            continue
+        name, *arguments = (part.replace("{made}", "/made") for part in step.command[3:])
+        of_name = command.commands[name]
+        context = of_name.make_context(name, arguments, resilient_parsing=False)
+        parsed += 1
+        assert not context.args
+    assert parsed >= 12
+
+
+def test_names_are_those_of_the_committed_records() -> None:
+    names = [step.record for step in make_steps(CPU, ASSETS)]
+    assert len(set(names)) == len(names)
+    committed = {path.stem for path in RECORDS.glob("*.json")}
+    for name in ("report-hall", "curve-kitchen-frame", "tune-hall", "view-cost-kitchen"):
+        assert name in names
+    assert {f"{name}-llvmpipe" for name in names} & committed
+
+
+def test_a_whole_record_is_put_in_its_place(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib; (pathlib.Path(sys.argv[1]) / 'made.json').write_text('{\"a\": 1}')"
+    )
+    place = tmp_path / "deep" / "it-here.json"
+    assert run_step(python(program), place, 10.0) == "done"
+    assert json.loads(place.read_text()) == {"a": 1}
+    assert [path.name for path in place.parent.iterdir()] == ["it-here.json"]
+
+
+def test_a_failure_says_its_last_line_and_leaves_the_old_record(tmp_path: Path) -> None:
+    place = tmp_path / "it-here.json"
+    place.write_text("old")
+    said = run_step(python("print('first'); raise SystemExit('no such lamp')"), place, 10.0)
+    assert said == "exit code 1: no such lamp" and place.read_text() == "old"
+
+
+def test_a_step_out_of_time_is_stopped_with_what_it_started(tmp_path: Path) -> None:
+    """A child of the step would write the file a second later."""
+    alive = tmp_path / "alive"
+    child = f"import time, pathlib; time.sleep(1.0); pathlib.Path({str(alive)!r}).touch()"
+    program = (
+        "import subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}])\n"
+        "time.sleep(60)"
+    )
+    place = tmp_path / "it-here.json"
+    assert run_step(python(program), place, 0.5) == "not done within 0.5 s"
+    time.sleep(1.0)
+    assert not alive.exists() and not place.exists()
