@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,18 @@ def test_an_interrupted_folder_leaves_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_a_signal_during_the_renames_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises, as in a terminal: a shell starts what runs in the background with the signal
+    ignored, and Python leaves that as it is."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_during_the_renames_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interruptible: None
+) -> None:
     replace = os.replace
 
     def interrupted(source: Path, target: Path) -> None:
