@@ -17,6 +17,7 @@ import numpy as np
 import typer
 
 from bvh.build import BuildOptions
+from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.trace_rays import RayTracer, Variant, fit_variant, time_interleaved
 from bvh.rays import MISS_ID
 from bvh.raysets import RaySet, load
@@ -55,7 +56,10 @@ def kernels(base: Variant) -> list[Kernel]:
         Kernel("default", base),
         Kernel("run-time checks", base, trusted=False),
         Kernel("stack of 64", base, stack=64),
-        Kernel("while-while", replace(base, while_while=True)),
+        Kernel(
+            "one loop" if base.while_while else "while-while",
+            replace(base, while_while=not base.while_while),
+        ),
         Kernel("sorted" if base.any_hit else "unsorted", replace(base, sort=base.any_hit)),
         Kernel("through the TLAS", replace(base, two_level=True)),
         Kernel("counted", base, counted=True),
@@ -125,7 +129,12 @@ def main(
     rows: list[dict[str, Any]] = []
     for path in rays:
         rayset = load(path)
-        base = Variant("", any_hit=rayset.any_hit, sort=not rayset.any_hit)
+        base = Variant(
+            "",
+            any_hit=rayset.any_hit,
+            sort=not rayset.any_hit,
+            while_while=default_kernel(device.info).two_loops,
+        )
 
         def fit(bvh: SceneBvh, base: Variant = base) -> Variant:
             return fit_variant(base, bvh, has_alpha=False)

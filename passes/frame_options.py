@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bvh.gpu.trace_rays import STACK_SIZES
 from bvh.rays import RayFlags
 from engine.gpu.errors import UserError
-from passes.ray_kernel import AS_FRAME, RayKernel
+from passes.ray_kernel import AS_FRAME, BY_ADAPTER, FRAME_LOOPS, RayKernel
 from passes.sampler import SAMPLERS
 
 GBUFFERS = ("raster", "rays")
@@ -63,7 +63,7 @@ class FrameOptions:
     instruction. `masks` are pairs of a ray type's name and the 8 bits its rays carry: they see the
     TLAS instances whose own mask shares a bit. A type that is not named sees all. `kernels` are
     pairs of a ray type's name and what its traversal kernel is built with instead of `sort_shadow`,
-    `while_while` and `stack` (passes/ray_kernel.py); types mixed in one pass share the frame's
+    `loops` and `stack` (passes/ray_kernel.py); types mixed in one pass share the frame's
     loops and the larger stack. `occlusion`
     sends rays that find out how much of the ambient light arrives; what is nearer than
     `occlusion_radius` metres is in its way (0: a part of the scene's size, see
@@ -131,7 +131,7 @@ class FrameOptions:
     count: bool = False
     count_lanes: bool = False
     sort_shadow: bool = False
-    while_while: bool = False
+    loops: str = BY_ADAPTER
     queue_fraction: float = 1.0
     stack: int = STACK_SIZES[0]
     traversal: str = "fast"
@@ -173,6 +173,7 @@ class FrameOptions:
             ("probe size", self.probe_size, PROBE_SIZES),
             ("probe position", self.probe_position, PROBE_POSITIONS),
             ("sampler", self.sampler, SAMPLERS),
+            ("loops", self.loops, FRAME_LOOPS),
             ("passes", self.passes, PASSES),
             ("compaction", self.compaction, COMPACTIONS),
             ("ray sort", self.ray_sort, RAY_SORTS),
@@ -281,10 +282,10 @@ class FrameOptions:
         own = self.kernel(ray_type).stack
         return self.stack if own == AS_FRAME else int(own)
 
-    def kernel_loops(self, ray_type: str) -> bool:
-        """Whether the type's kernel has two inner loops, as `while_while` says for all."""
+    def kernel_loops(self, ray_type: str) -> str:
+        """Of FRAME_LOOPS, the one that the type's kernel is built with."""
         own = self.kernel(ray_type).loops
-        return self.while_while if own == AS_FRAME else own == "two"
+        return self.loops if own == AS_FRAME else own
 
     def with_larger_stack(self, sizes: Sequence[int] = STACK_SIZES) -> "FrameOptions | None":
         """After an overflow: without the types' own stacks, or where there are none with the next

@@ -11,6 +11,7 @@ from engine.frame.render_pass import Pass
 from passes.candidates import queue_names, round_count
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.gpu_scene import GpuScene
+from passes.ray_kernel import two_loops
 from passes.rays import RayType
 from passes.stage_passes import SHADERS, StagePasses
 
@@ -22,7 +23,7 @@ def kernel_variant(scene: GpuScene, options: FrameOptions, ray: RayType | None) 
         name,
         any_hit=any_hit,
         sort=options.kernel_sorts(name, any_hit),
-        while_while=options.kernel_loops(name),
+        while_while=two_loops(options.kernel_loops(name), scene.device.info),
         mask=options.mask(name),
         flags=int(options.ray_flags),
         traversal=options.traversal,

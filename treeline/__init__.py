@@ -108,6 +108,7 @@ def cast_rays(
     `t_hit` [n] (inf on a miss), `uv` [n, 2], and `object_ids`, `primitive_ids`, `instance_ids`
     [n] (0xffffffff on a miss). Raises ValueError for another shape.
     """
+    from bvh.gpu.default_kernel import default_kernel
     from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans, scene_has_spheres
     from bvh.rays import make_rays
 
@@ -121,14 +122,16 @@ def cast_rays(
     else:
         t_max = np.minimum(given[:, 7], farthest)
         records = make_rays(given[:, :3], given[:, 4:7], given[:, 3], t_max)
+    device = device or open_device()
     variant = Variant(
         "cast_rays",
         any_hit=any_hit,
+        while_while=default_kernel(device.info).two_loops,
         has_alpha=False,
         has_fans=scene_has_fans(prepared.bvh),
         has_spheres=scene_has_spheres(prepared.bvh),
     )
-    trace = RayTracer(device or open_device(), prepared.bvh.words, variant).trace(records)
+    trace = RayTracer(device, prepared.bvh.words, variant).trace(records)
     if trace.failures:
         raise RuntimeError("; ".join(trace.failures))
     hits = trace.hits

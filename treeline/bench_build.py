@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bvh.blas import Blas, BuildOptions
 from bvh.build import build_blas
 from bvh.gpu.blas_builder import GpuBlasBuilder
+from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
 from bvh.raysets import RaySet
 from bvh.scene_bvh import SceneBvh, assemble
@@ -181,7 +182,12 @@ def trace_all(
     rows = []
     for label, rayset in raysets:
         progress.begin(f"{label}: {len(rayset.rays):,} rays")
-        given = Variant(label, any_hit=rayset.any_hit, sort=not rayset.any_hit)
+        given = Variant(
+            label,
+            any_hit=rayset.any_hit,
+            sort=not rayset.any_hit,
+            while_while=default_kernel(device.info).two_loops,
+        )
         counts, tracers, differences, stacks = [], [], [], []
         for result, buffer in zip(results, buffers, strict=True):
             variant = fit_variant(given, result.bvh, has_alpha=False)

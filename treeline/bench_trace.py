@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant, time_interleaved
 from bvh.oracle import trace as oracle_trace
 from bvh.rays import MISS_ID, RayFlags, Rays
@@ -56,17 +57,21 @@ class TraceTimes:
         return len(self.rayset.rays) / (1e3 * self.ms)
 
 
-def variants(bvh: SceneBvh, any_hit: bool, traversal: str = "fast") -> list[Variant]:
-    """The kernels worth comparing for a structure; the first is what the frame uses.
+def variants(
+    bvh: SceneBvh, any_hit: bool, traversal: str = "fast", two_loops: bool = False
+) -> list[Variant]:
+    """The kernels worth comparing for a structure; the first is what the frame uses. `two_loops`:
+    whether that has (bvh/gpu/default_kernel.py).
 
     A ray set's expected hits take every triangle as opaque, so no variant tests alpha.
     """
-    given = Variant("", any_hit=any_hit, traversal=traversal)
+    given = Variant("", any_hit=any_hit, traversal=traversal, while_while=two_loops)
     base = fit_variant(given, bvh, has_alpha=False)
     sorted_, unsorted = replace(base, name="sorted"), replace(base, name="unsorted", sort=False)
     found = [unsorted, sorted_] if any_hit else [sorted_, unsorted]
     if traversal == "fast":
-        found.append(replace(sorted_, name="while-while", while_while=True))
+        other = "one loop" if two_loops else "while-while"
+        found.append(replace(sorted_, name=other, while_while=not two_loops))
     if not base.two_level:
         found.append(replace(sorted_, name="through the TLAS", two_level=True))
     return found
@@ -83,12 +88,13 @@ def bench(
 ) -> list[TraceTimes]:
     """Times every variant on every (label, ray set), after `warmup_ms` of the same work."""
     buffer = device.upload("bvh", bvh.words)
+    two_loops = default_kernel(device.info).two_loops
     results = []
     for label, rayset in raysets:
         progress.begin(f"{label}: {len(rayset.rays):,} rays")
         tracers = [
             fitting_tracer(device, bvh, variant, rayset.rays, buffer)
-            for variant in variants(bvh, rayset.any_hit, traversal)
+            for variant in variants(bvh, rayset.any_hit, traversal, two_loops)
         ]
         ms = time_interleaved(device, tracers, repeats, warmup_ms)
         progress.advance()

@@ -13,6 +13,7 @@ import numpy as np
 from bvh.build import BuildOptions
 from bvh.contract.cases import RULES, Rules
 from bvh.contract.gpu import Intersector
+from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.trace_rays import RayTracer, Variant
 from engine.gpu.device import Device
 from engine.gpu.shader import ShaderError
@@ -94,7 +95,8 @@ def _trace_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
     for any_hit in (False, True):
         for counted in (False, True):
             name = f"trace/{'any-hit' if any_hit else 'closest-hit'}"
-            variant = Variant(name, any_hit=any_hit)
+            two_loops = default_kernel(device.info).two_loops
+            variant = Variant(name, any_hit=any_hit, while_while=two_loops)
 
             def compile_variant(variant: Variant = variant, counted: bool = counted) -> RayTracer:
                 return RayTracer(device, prepared.bvh.words, variant, counted=counted)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from passes.frame_options import FrameOptions
+from passes.ray_kernel import two_loops
+from passes.rays import frame_rays
 from treeline.measure import Measurement
 from treeline.version import commit, version
 
@@ -79,6 +81,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
                 "width": timed.width,
                 "height": timed.height,
                 **{name: getattr(setting.frame, name) for name in FRAME_FIELDS},
+                "loops": traversal_loops(setting.frame, setting.device.info),
                 "frames": len(timed.frames),
                 "warmup": timed.warmup,
                 "result_hash": timed.result_hash,
@@ -86,6 +89,14 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
             }
         )
     )
+
+
+def traversal_loops(options: FrameOptions, adapter: Any) -> dict[str, str]:
+    """Ray type -> how many loops its traversal kernel has here (passes/ray_kernel.py)."""
+    return {
+        ray.name: "two" if two_loops(options.kernel_loops(ray.family), adapter) else "one"
+        for ray in frame_rays(options)
+    }
 
 
 def structure_context(

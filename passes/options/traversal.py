@@ -3,7 +3,7 @@
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from passes.frame_options import PRIMARY
 from passes.option import OTHER_ORDER, Option, kernel_of, mask_of, of_frame
-from passes.ray_kernel import LOOPS, SORTS, STACKS
+from passes.ray_kernel import FRAME_LOOPS, LOOPS, SORTS, STACKS
 from passes.rays import RAY_TYPES
 
 TRAVERSAL: tuple[Option, ...] = (
@@ -18,12 +18,14 @@ TRAVERSAL: tuple[Option, ...] = (
         follows=(OTHER_ORDER,),
     ),
     of_frame(
-        "while_while",
-        "while-while",
-        "flag",
+        "loops",
+        "loops",
+        "choice",
         "frame",
         "time a node",
-        help="Two inner loops, for nodes and for leaves, instead of one.",
+        choices=FRAME_LOOPS,
+        help="One loop for nodes and leaves, an inner loop for nodes (two), or what is faster on "
+        "this kind of adapter.",
     ),
     of_frame(
         "sort_shadow",

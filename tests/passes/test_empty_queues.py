@@ -16,7 +16,7 @@ MODES = [
     {},
     {"any_hit_mode": "queue", "any_hit_rounds": 2},
     {"motion": True, "count": True},
-    {"sort_shadow": True, "while_while": True},
+    {"sort_shadow": True, "loops": "one"},
 ]
 
 

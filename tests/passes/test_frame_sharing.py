@@ -72,7 +72,7 @@ def test_switching_options_keeps_the_number_of_live_pipelines(
             gbuffer="rays" if choice[0] else "raster",
             count=bool(choice[1]),
             sort_shadow=bool(choice[2]),
-            while_while=bool(choice[3]),
+            loops="two" if choice[3] else "one",
             stack=64 if choice[4] else 32,
         )
         HybridFrame(device, room, options, scene)

@@ -1,20 +1,29 @@
 """Each ray type's traversal kernel by itself: what it is built with, and that hits stay."""
 
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bvh.gpu.default_kernel import CPU, GPU
+from engine.gpu.device import AdapterInfo
 from engine.gpu.errors import UserError
 from passes import hybrid, traverse_passes
 from passes.frame_options import FrameOptions
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
+from passes.mixed_passes import mixed_kernel
 from passes.ray_kernel import AS_FRAME, LOOPS, SORTS, STACKS, RayKernel
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW
+from passes.stage_passes import StagePasses
 from passes.traverse_passes import traversal
+from treeline.report_context import traversal_loops
 
 SIZE = (24, 18)
+RECORDS = Path(__file__).resolve().parents[2] / "benchmarks" / "records"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +38,7 @@ def built(scene: GpuScene, options: FrameOptions, ray: Any) -> tuple[bool, bool,
 
 @pytest.mark.parametrize("ray", RAY_TYPES, ids=lambda ray: ray.name)
 def test_a_kernel_is_that_of_its_ray_type_alone(scene: GpuScene, ray: Any) -> None:
-    plain = FrameOptions(*SIZE, sort_shadow=True, while_while=True, stack=64)
+    plain = FrameOptions(*SIZE, sort_shadow=True, loops="two", stack=64)
     frame_built = (True, True, "bvh/shaders/stack_64.wgsl")
     options = plain.with_kernel(ray.name, RayKernel("off", "one", "16"))
     for other in RAY_TYPES:
@@ -40,6 +49,37 @@ def test_a_kernel_is_that_of_its_ray_type_alone(scene: GpuScene, ray: Any) -> No
     assert options.with_kernel(ray.name, RayKernel()) == plain
 
 
+def adapter(kind: str) -> AdapterInfo:
+    return AdapterInfo("card", kind, "Vulkan", "driver")
+
+
+@pytest.mark.parametrize("kind", ["CPU", "DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown"])
+def test_the_default_is_the_adapters_kind(
+    scene: GpuScene, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every kernel of a frame: of one type, of two mixed, of primary rays."""
+    monkeypatch.setattr(scene.device, "info", adapter(kind))
+    plain, expected = FrameOptions(*SIZE), kind == "CPU"
+    for ray in (*RAY_TYPES, None):
+        assert built(scene, plain, ray)[1] is expected
+    make = StagePasses(scene.device, scene, plain)
+    assert bool(mixed_kernel(make, REFLECTION, SHADOW)[1]["WHILE_WHILE"]) is expected
+    for loops in ("one", "two"):
+        asked = plain.with_kernel(SHADOW.name, RayKernel(loops=loops))
+        assert built(scene, asked, SHADOW)[1] is (loops == "two")
+        assert built(scene, asked, REFLECTION)[1] is expected
+        assert built(scene, replace(plain, loops=loops), SHADOW)[1] is (loops == "two")
+    told = traversal_loops(plain.with_kernel(SHADOW.name, RayKernel(loops="two")), adapter(kind))
+    assert told == {"reflection": "two" if expected else "one", "shadow": "two"}
+
+
+@pytest.mark.parametrize("default", [CPU, GPU])
+def test_the_records_of_a_default_are_there(default: Any) -> None:
+    for name in default.records:
+        assert name in default.reason
+        assert (RECORDS / f"{name}.json").is_file()
+
+
 @pytest.mark.parametrize("passes", ["own", "mixed"])
 def test_other_kernels_find_the_same(device: Any, room: Any, scene: GpuScene, passes: str) -> None:
     right = HybridFrame(device, room, FrameOptions(*SIZE), scene)
@@ -47,7 +87,7 @@ def test_other_kernels_find_the_same(device: Any, room: Any, scene: GpuScene, pa
     rays = right.data.read_records(REFLECTION)
     hits = right.data.read_results(REFLECTION, rays)
     lit = device.read(right.data.resources[SHADOW.results])
-    choices = [("off", "one"), ("on", "two")] if passes == "own" else [("off", "two")]
+    choices = [("off", "one"), ("on", "two")] if passes == "own" else [("off", "one")]
     for number, (sort, loops) in enumerate(choices):
         options = FrameOptions(*SIZE, passes=passes)
         options = options.with_kernel(REFLECTION.name, RayKernel(sort, loops, "16"))
@@ -62,6 +102,23 @@ def test_other_kernels_find_the_same(device: Any, room: Any, scene: GpuScene, pa
         # The order of visits decides between coplanar triangles only, at equal t.
         np.testing.assert_array_equal(hits["t"][order], results["t"][place])
         np.testing.assert_array_equal(device.read(frame.data.resources[SHADOW.results]), lit)
+
+
+@pytest.mark.parametrize("change", [{}, {"passes": "mixed"}, {"any_hit_mode": "queue"}])
+def test_loops_change_neither_hits_nor_counts(
+    device: Any, room: Any, scene: GpuScene, change: dict[str, str]
+) -> None:
+    """A ray visits the same nodes in the same order, in timed and counted kernels."""
+    found = {}
+    for loops, count in product(("one", "two"), (False, True)):
+        options = FrameOptions(*SIZE, loops=loops, count=count, gbuffer="rays", **change)
+        frame = HybridFrame(device, room, options, scene)
+        stats = frame.run()
+        assert stats.valid
+        found[loops, count] = frame.result_hash(), frame.image().tobytes(), stats.rays
+    assert len({(hits, image) for hits, image, _ in found.values()}) == 1
+    assert all(numbers.nodes for numbers in found["one", True][2].values())
+    assert found["one", True][2] == found["two", True][2]
 
 
 def test_an_own_stack_that_overflows_gives_way_to_the_frames(

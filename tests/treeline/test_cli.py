@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from bvh.gpu.default_kernel import default_kernel
+
 Run = Callable[..., Any]
 OneLine = Callable[[Any, int], str]
 Process = Callable[..., "subprocess.Popen[str]"]
@@ -152,8 +154,10 @@ def test_rays_and_bench(run: Run, box: Path, tmp_path: Path, one_line: OneLine) 
     words = ("bench", "trace", "--scene", box, *files, "--repeats", 2, "--json", "-")
     result = run(*words)
     assert result.exit_code == 0, result.output
-    rows = {row["name"]: row for row in json.loads(result.stdout)["benchmarks"]}
-    assert {"trace/primary/sorted", "trace/shadow/while-while"} <= set(rows)
+    data = json.loads(result.stdout)
+    rows = {row["name"]: row for row in data["benchmarks"]}
+    other = "one loop" if data["context"]["adapter_type"] == "CPU" else "while-while"
+    assert {"trace/primary/sorted", f"trace/shadow/{other}"} <= set(rows)
     assert rows["trace/primary/sorted"]["rays"] == 1200
     assert all(row["unexplained"] == 0 and row["passed"] for row in rows.values())
     assert rows["trace/primary/sorted"]["iterations"] == 2
@@ -185,11 +189,14 @@ def test_bench_notices_wrong_hits(run: Run, box: Path, tmp_path: Path) -> None:
     assert row["different"] > 0
 
 
-def test_doctor_compiles_every_kernel(run: Run) -> None:
+def test_doctor_compiles_every_kernel(run: Run, device: Any) -> None:
     result = run("doctor")
     assert result.exit_code == 0, result.output
     for word in ("adapter 0", "driver", "limit max-storage-buffer-binding-size", "display"):
         assert word in result.stdout
+    default = default_kernel(device.info)
+    kernel = next(x for x in result.stdout.splitlines() if x.startswith("default kernel"))
+    assert f"{default.loops} loop" in kernel and default.reason in kernel
     kernels = [line for line in result.stdout.splitlines() if line.startswith("kernel ")]
     assert len(kernels) > 10 and all(line.endswith("PASS") for line in kernels)
 

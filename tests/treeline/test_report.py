@@ -25,7 +25,7 @@ Document = tuple[dict[str, Any], Any]
 CONTEXT = {
     *("schema", "date", "version", "commit", "adapter", "adapter_type", "backend", "driver"),
     *("timing_source", "scene", "scene_sha256", "triangles", "width", "height", "seed"),
-    *("builder", "nodes", "leaf", "group", "light"),
+    *("builder", "nodes", "leaf", "group", "light", "loops"),
 }
 ROW = {"name", "run_name", "run_type", "iterations", "real_time", "cpu_time", "time_unit"}
 RAY = {

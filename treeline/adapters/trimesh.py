@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from trimesh.ray.ray_util import contains_points as count_crossings
 
 from bvh.build import BuildOptions, build_blas
+from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.trace_rays import STACK_SIZES, RayTracer, Variant, fit_variant
 from bvh.rays import MISS_ID, make_rays, valid_rays
 from bvh.scene_bvh import SceneBvh, assemble
@@ -185,7 +186,11 @@ class _Traced:
     def _tracer(self, any_hit: bool) -> RayTracer:
         if any_hit not in self._tracers:
             self._buffer = self._buffer or self.device.upload("bvh", self.scene.words)
-            variant = Variant("trimesh/any" if any_hit else "trimesh/first", any_hit=any_hit)
+            variant = Variant(
+                "trimesh/any" if any_hit else "trimesh/first",
+                any_hit=any_hit,
+                while_while=default_kernel(self.device.info).two_loops,
+            )
             self._tracers[any_hit] = RayTracer(
                 self.device,
                 self.scene.words,

@@ -36,6 +36,7 @@ def doctor(
     if faults:
         check_faults(common)
         return
+    from bvh.gpu.default_kernel import default_kernel
     from bvh.gpu.litmus import litmus
     from engine.gpu.device import WANTED, list_adapters
     from engine.gpu.probe import probe
@@ -61,6 +62,8 @@ def doctor(
     features = {name: name in device.features for name in WANTED}
     for name, offered in features.items():
         line(f"feature {name}", "yes" if offered else "no")
+    kernel = default_kernel(device.info)
+    line("default kernel", f"{kernel.loops} loop{'s' * kernel.two_loops} ({kernel.reason})")
     arithmetic = probe(device)
     for name, text in arithmetic.lines():
         line(name, text)
@@ -87,6 +90,7 @@ def doctor(
             "timing_source": device.timing_source,
             "limits": limits,
             "features": features,
+            "default_kernel": {"loops": kernel.loops, "reason": kernel.reason},
             "arithmetic": arithmetic.facts(),
             "arrival_counters": asdict(arrivals),
             "display": display,

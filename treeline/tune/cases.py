@@ -15,7 +15,7 @@ from bvh.build_defaults import LEAF_SIZES, NODE_FORMATS
 from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES
 from passes.frame_options import FrameOptions
-from passes.ray_kernel import AS_FRAME, RayKernel
+from passes.ray_kernel import AS_FRAME, LOOP_COUNTS, RayKernel
 
 AXES: Mapping[str, tuple[Any, ...]] = {
     "nodes": NODE_FORMATS,
@@ -49,11 +49,11 @@ class Case:
         }
 
 
-def kernel_choices(any_hit: bool) -> list[RayKernel]:
-    """Every kernel of a ray type, in an order that types share; what equals the frame's default is
-    RayKernel()."""
-    default = RayKernel("off" if any_hit else "on", "one", str(STACK_SIZES[0]))
-    found = [RayKernel(*choice) for choice in product(("on", "off"), ("one", "two"), STACKS)]
+def kernel_choices(any_hit: bool, default_loops: str) -> list[RayKernel]:
+    """Every kernel of a ray type, in an order that types share; what equals the frame's default on
+    this adapter is RayKernel()."""
+    default = RayKernel("off" if any_hit else "on", default_loops, str(STACK_SIZES[0]))
+    found = [RayKernel(*choice) for choice in product(("on", "off"), LOOP_COUNTS, STACKS)]
     return [RayKernel() if kernel == default else kernel for kernel in found]
 
 

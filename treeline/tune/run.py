@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bvh.blas import BuildOptions
 from bvh.gpu.blas_builder import refusal
+from bvh.gpu.default_kernel import default_kernel
 from engine.gpu.device import Device
 from engine.scene.scene import Scene
 from passes.frame_options import FrameOptions
@@ -106,6 +107,7 @@ def search_and_confirm(
         journal.remembering(measurer.measure),
         subject.default.build,
         {ray.name: ray.any_hit for ray in measurer.chosen},
+        default_kernel(subject.device.info).loops,
         60 * minutes,
         subject.progress,
         turns=subject.turns[0],

@@ -71,12 +71,14 @@ class Decision:
 
 @dataclass(slots=True)
 class Search:
-    """`any_hit[ray type]` of the frame's types. `budget_s` bounds the blocks' seconds, but for the
-    one that decides. `turns` of the first race, and `last_turns` of the decision."""
+    """`any_hit[ray type]` of the frame's types; `default_loops` of their default kernels here, of
+    passes.ray_kernel.LOOP_COUNTS. `budget_s` bounds the blocks' seconds, but for the one that
+    decides. `turns` of the first race, and `last_turns` of the decision."""
 
     measure: Measure
     base: BuildOptions
     any_hit: Mapping[str, bool]
+    default_loops: str
     budget_s: float
     progress: Progress
     turns: int = 2
@@ -91,7 +93,10 @@ class Search:
         scores = self._race_kernels(
             "kernels",
             self.base,
-            {ray: kernel_choices(any_hit) for ray, any_hit in self.any_hit.items()},
+            {
+                ray: kernel_choices(any_hit, self.default_loops)
+                for ray, any_hit in self.any_hit.items()
+            },
             KERNELS_END,
         )
         kernels = _best(scores)

@@ -68,6 +68,6 @@ def search() -> Callable[..., Any]:
     from treeline.tune.search import Search
 
     def make(measure: Any, budget_s: float = 1e9, **settings: Any) -> Search:
-        return Search(measure, BASE, ANY_HIT, budget_s, Quiet(), **settings)
+        return Search(measure, BASE, ANY_HIT, "one", budget_s, Quiet(), **settings)
 
     return make

@@ -1,6 +1,7 @@
 """The search on a machine whose costs are known: it finds what is faster, and only that."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -21,11 +22,11 @@ def test_builds_and_kernels_are_all_there_once() -> None:
     for values in AXES.values():
         count *= len(values)
     assert len(set(builds)) == len(builds) == count
-    for any_hit in (False, True):
-        kernels = kernel_choices(any_hit)
+    for any_hit, loops in product((False, True), ("one", "two")):
+        kernels = kernel_choices(any_hit, loops)
         assert len(set(kernels)) == len(kernels) == 12
-        default = kernels.index(RayKernel())
-        assert default == (7 if any_hit else 1)  # unsorted or sorted, one loop, a stack of 32
+        # Unsorted or sorted, one loop or two, a stack of 32.
+        assert kernels.index(RayKernel()) == 6 * any_hit + 3 * (loops == "two") + 1
 
 
 def test_the_fastest_kernel_of_each_ray_type_and_the_fastest_build_are_found(

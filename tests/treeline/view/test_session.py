@@ -306,7 +306,7 @@ def test_frames_are_made_in_the_background(open_session: Open, until: Until) -> 
     session.change(find_option("sort_shadow").set(session.settings, True))
     session.step()
     assert session.frame is shown and not session.ready
-    session.change(find_option("while_while").set(session.settings, True))
+    session.change(find_option("loops").set(session.settings, "two"))
     until(session, lambda: session.ready)
-    assert session.frame is not None and session.frame.options.while_while
+    assert session.frame is not None and session.frame.options.loops == "two"
     assert session.frame.options.sort_shadow
