@@ -85,6 +85,7 @@ def prepare(
     *,
     build: Build | None = None,
     told: Told | None = None,
+    like: PreparedScene | None = None,
 ) -> PreparedScene:
     """Groups, recentres, builds and packs. UserError for an unknown group, or one naming an
     instance whose transform is singular or that lies outside the range of coordinates. BLASes of
@@ -92,7 +93,8 @@ def prepare(
 
     With a `device` and near pairing BLASes are built there, to the same bytes as without (by a
     `passes.build_blases.SharedBuilder`); best pairing is the CPU's. `build` replaces `build_blas`
-    for all of them; `told` is called before each."""
+    for all of them; `told` is called before each. Where `like` has the same textures, they are not
+    packed again."""
     options = options or BuildOptions()
     if group not in GROUPS:
         raise UserError(f"unknown group '{group}', there are {', '.join(GROUPS)}")
@@ -164,7 +166,7 @@ def prepare(
     return PreparedScene(
         prepared,
         bvh,
-        pack_scene(prepared),
+        pack_scene(prepared, like.pack if like and like.scene.textures is scene.textures else None),
         tuple(object_names),
         group,
         options,

@@ -3,7 +3,8 @@ worth: the rank of the runs, an interval for each coefficient, and the error on 
 
 time = sum over terms of count * coefficient. A coefficient that the runs cannot tell from others,
 because their counts went up and down together, is refused and named with them: least squares would
-give it some value all the same. Columns are scaled before rank and condition are judged.
+give it some value all the same. So is one that a single run decides: its error could not be
+seen. Such terms leave the sum. Columns are scaled before rank and condition are judged.
 
 What disturbs a run makes it longer by a factor: a run counts by its error as a part of what it is
 expected to take. By milliseconds the longest runs alone would decide, and intervals be too narrow.
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.gpu.errors import UserError
-from treeline.cost_model import TypeCost
+from treeline.fit_design import FEWEST_DECIDING, deciding_runs
 from treeline.student import quantile
 
 F64 = NDArray[np.float64]
@@ -28,7 +29,6 @@ MAX_CONDITION = 100.0
 # Runs shorter than this part of the longest count as if they were as long: clocks are not exact.
 SHORTEST_PART = 0.02
 INVOLVED = 0.1  # part of such a direction from which a term takes part in it
-SHADE_TERMS = ("hits", "misses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +70,47 @@ def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> Cost
         raise UserError("a run has a time or a count that is no number")
     each_ms = _expected(x, y)
     x, parts = x / each_ms[:, None], y / each_ms
+    kept, few = _decided(x)
+    coefficients = {i: Coefficient(names[i], None, refused=why) for i, why in few.items()}
+    x = x[:, kept]
     lengths = np.linalg.norm(x, axis=0)
     scale = np.where(lengths > 0, lengths, 1.0)
     left, strength, directions = np.linalg.svd(x / scale, full_matrices=False)
-    rank = int((strength * MAX_CONDITION > strength[0]).sum()) if strength[0] > 0 else 0
-    left, strength, kept = left[:, :rank], strength[:rank], directions[:rank]
-    values = (kept.T / strength) @ (left.T @ parts) / scale
+    rank = int((strength * MAX_CONDITION > strength[0]).sum()) if strength.any() else 0
+    left, strength, strong = left[:, :rank], strength[:rank], directions[:rank]
+    values = (strong.T / strength) @ (left.T @ parts) / scale
     residuals = parts - left @ (left.T @ parts)
     free = max(1, runs - rank)
     sigma = math.sqrt(float((residuals**2).sum()) / free)
-    errors = sigma * np.sqrt(((kept.T / strength) ** 2).sum(axis=1)) / scale
+    errors = sigma * np.sqrt(((strong.T / strength) ** 2).sum(axis=1)) / scale
     reach = quantile(free) * errors
-    weak = directions[rank:]
-    coefficients = tuple(
-        _coefficient(names, i, lengths, weak, float(values[i]), float(reach[i]))
-        for i in range(len(names))
-    )
+    told = [names[i] for i in kept]
+    for place, i in enumerate(kept):
+        found = float(values[place]), float(reach[place])
+        coefficients[i] = _coefficient(told, place, lengths, directions[rank:], *found)
     residual_ms = math.sqrt(float(((residuals * each_ms) ** 2).sum()) / free)
     errors_left_out = _left_out(residuals, (left**2).sum(axis=1)) * each_ms
     left_out = float(np.sqrt(np.mean(errors_left_out**2)))
     mean = float(y.mean())
     share = left_out / mean if mean > 0 else math.inf
     each = tuple(errors_left_out.tolist())
-    return CostFit(coefficients, rank, runs, residual_ms, left_out, share, each)
+    in_order = tuple(coefficients[i] for i in range(len(names)))
+    return CostFit(in_order, rank, runs, residual_ms, left_out, share, each)
+
+
+def _decided(x: F64) -> tuple[list[int], dict[int, str]]:
+    """Columns of `x` that stay in the sum, and of the others why not: those that the fewest runs
+    decide go first, until each of the rest is decided by enough."""
+    kept, refused = list(range(x.shape[1])), {}
+    while kept:
+        runs = deciding_runs(x[:, kept])
+        # None at all is another matter: the count is never there, or goes with others.
+        few = [place for place in range(len(kept)) if 0 < runs[place] < FEWEST_DECIDING]
+        if not few:
+            break
+        worst = min(few, key=lambda place: runs[place])
+        refused[kept.pop(worst)] = f"one run alone decides it (evidence of {runs[worst]:.2f} runs)"
+    return kept, refused
 
 
 def _expected(x: F64, y: F64) -> F64:
@@ -132,24 +150,3 @@ def _left_out(residuals: F64, leverage: F64) -> F64:
     if (leverage > 1 - 1e-9).any():
         return np.full(len(residuals), np.inf)
     return np.asarray(residuals / (1 - leverage), np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class TypeFit:
-    """One ray type: its tracing over rays and any-hit calls, its shading over hits and misses; None
-    where no pass shades it. They are fitted apart, as rays = hits + misses: over one sum no run
-    could tell the three coefficients from each other."""
-
-    trace: CostFit
-    shade: CostFit | None
-
-
-def fit_ray_type(runs: Sequence[TypeCost]) -> TypeFit:
-    """The chapter's coefficients of one ray type over many runs, and what an any-hit call adds."""
-    trace = fit_costs(
-        [[r.rays, r.any_hits] for r in runs], [r.trace_ms for r in runs], ("rays", "any-hit calls")
-    )
-    shade_ms = [r.shade_ms for r in runs]
-    if not any(shade_ms):
-        return TypeFit(trace, None)
-    return TypeFit(trace, fit_costs([[r.hits, r.misses] for r in runs], shade_ms, SHADE_TERMS))

@@ -1,170 +1,232 @@
-"""The chapter's cost formula fitted over runs of one scene that differ in what they send: sizes,
-views, how rough a surface still reflects, occlusion rays, any-hit on and off.
+"""A cost formula's coefficients from runs of one scene that differ in what they send.
 
-Updates are measured and not modelled. A ray type is fitted over the runs that send it.
+Candidates (treeline/fit_views.py) are counted, some are chosen (treeline/fit_design.py), and these
+take turns while they are timed, so that what the machine does meanwhile meets all of them. Both
+formulas of treeline/cost_terms.py are fitted to the same runs. Updates are measured and not
+modelled. A ray type is fitted over the runs that send it.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from engine.gpu.errors import UserError
-from engine.scene.camera import Camera
-from treeline.cost_fit import FEWEST_RUNS, CostFit, TypeFit, fit_ray_type
-from treeline.cost_model import TypeCost, costs, is_update
-from treeline.measure import MeasuredFrame, Progress, SizeRun, measure_size, median
+from engine.gpu.errors import CheckFailed, UserError
+from passes.rays import BOUNCES, RAY_TYPES
+from treeline.cost_fit import FEWEST_RUNS, CostFit, fit_costs
+from treeline.cost_model import is_update
+from treeline.cost_terms import BY_NODES, FORMULAS, SHADING, Counted, Formula, Part, count_table
+from treeline.fit_design import SumCheck, check_sum, choose
+from treeline.fit_views import FitRun
+from treeline.measure import Progress, median
+
+
+class Bench(Protocol):
+    """Draws runs: frame 0 of each, counted or timed (treeline/fit_bench.py)."""
+
+    def count(self, run: FitRun) -> Counted: ...
+    def time(self, run: FitRun) -> Any: ...
+    def result_hash(self, run: FitRun) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
-class FitRun:
-    """One run: `scale` of the width and height, the view turned by so many degrees about the
-    vertical, fields of FrameOptions that differ."""
+class TimedRun:
+    """One chosen run: its counts, and FrameStats of its turns."""
 
-    scale: float = 1.0
-    turn: float = 0.0
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        parts = [f"{name} {value}" for name, value in self.options.items()]
-        turned = [f"turned {self.turn:g} degrees"] if self.turn else []
-        return ", ".join([f"{self.scale:g} of the size", *turned, *parts])
-
-
-_OCCLUSION = {"occlusion": True}
-_OPAQUE = {"any_hit": "opaque"}
-RUNS: tuple[FitRun, ...] = (
-    FitRun(options=_OCCLUSION),
-    FitRun(0.75),
-    FitRun(0.5, options=_OCCLUSION),
-    FitRun(turn=60.0, options=_OCCLUSION),
-    FitRun(turn=-75.0, options=_OCCLUSION),
-    FitRun(0.75, 180.0, _OCCLUSION),
-    FitRun(0.75, options={"roughness_cutoff": 0.3, **_OCCLUSION}),
-    FitRun(turn=60.0, options={"roughness_cutoff": 0.1}),
-    FitRun(options=_OPAQUE | _OCCLUSION),
-    FitRun(0.75, -75.0, _OPAQUE),
-    FitRun(0.5, 120.0, _OPAQUE | _OCCLUSION),
-    FitRun(turn=-140.0, options=_OCCLUSION),
-)
-
-# (the run, its width, its height, whether it counts) -> a frame
-MakeRun = Callable[[FitRun, int, int, bool], MeasuredFrame]
+    run: FitRun
+    counted: Counted
+    frames: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FrameFit:
-    """`types` maps a ray type to its fit, or to why there is none; `left_out_ms` is that of all
-    ray types' passes together, `left_out_share` of their mean, over the runs that every type is in;
-    infinite or NaN where one of the fits says nothing."""
+class Design:
+    """The chosen runs with their counts, of so many candidates, and what is known of each sum."""
 
-    types: dict[str, TypeFit | str]
-    runs: tuple[dict[str, Any], ...]
-    left_out_ms: float
-    left_out_share: float
-    update_ms: float
+    runs: tuple[FitRun, ...]
+    counted: tuple[Counted, ...]
+    candidates: int
+    checks: tuple[SumCheck, ...]
 
     def facts(self) -> dict[str, Any]:
-        """As JSON (not finite numbers included)."""
+        return {
+            "candidates": self.candidates,
+            "chosen": len(self.runs),
+            "sums": [check.facts() for check in self.checks],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaFit:
+    """`types` maps a ray type to the fit of each part of the formula, or to why there is none;
+    `left_out_ms` is that of all of them together, `left_out_share` of their mean, over the runs
+    that every type is in; infinite or NaN where one of the fits says nothing."""
+
+    types: dict[str, dict[str, CostFit] | str]
+    left_out_ms: float
+    left_out_share: float
+
+    def facts(self) -> dict[str, Any]:
         types: dict[str, Any] = {}
         for name, found in self.types.items():
-            types[name] = {"refused": found} if isinstance(found, str) else _type_facts(found)
+            if isinstance(found, str):
+                types[name] = {"refused": found}
+            else:
+                types[name] = {part: _fit_facts(fitted) for part, fitted in found.items()}
         return {
             "types": types,
             "left_out_ms": self.left_out_ms,
             "left_out_share": self.left_out_share,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FrameFit:
+    """Of the runs of a design, by formula."""
+
+    formulas: dict[str, FormulaFit]
+    design: Design
+    runs: tuple[dict[str, Any], ...]
+    update_ms: float
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON (not finite numbers included)."""
+        return {
+            "formulas": {name: found.facts() for name, found in self.formulas.items()},
+            "design": self.design.facts(),
             "build_update_cost_ms": self.update_ms,
             "runs": list(self.runs),
         }
 
 
-def turned(camera: Camera, degrees: float) -> Camera:
-    """The camera turned about the world's vertical where it stands."""
-    angle = math.radians(degrees)
-    rotation = np.eye(3)
-    rotation[0, 0] = rotation[2, 2] = math.cos(angle)
-    rotation[0, 2], rotation[2, 0] = math.sin(angle), -math.sin(angle)
-    transform = np.array(camera.transform, np.float64)
-    transform[:3, :3] = rotation @ transform[:3, :3]
-    return replace(camera, transform=transform)
+def design_runs(bench: Bench, candidates: Sequence[FitRun], progress: Progress) -> Design:
+    """Counts all candidates, and chooses."""
+    progress.begin("counting candidates", len(candidates))
+    counted = []
+    for run in candidates:
+        counted.append(bench.count(run))
+        progress.advance(str(run))
+    sums = _sums(counted)
+    tables = [count_table(part, ray_type, counted) for _, ray_type, part in sums]
+    chosen = choose(tables)
+    checks = [
+        check_sum(f"{formula}: {ray_type}, {part.name}", part.terms, table[chosen])
+        for (formula, ray_type, part), table in zip(sums, tables, strict=True)
+    ]
+    return Design(
+        tuple(candidates[i] for i in chosen),
+        tuple(counted[i] for i in chosen),
+        len(candidates),
+        tuple(checks),
+    )
 
 
-def measure_runs(
-    make_run: MakeRun,
-    size: tuple[int, int],
-    frames: int,
-    warmup: int,
-    progress: Progress,
-    warmup_ms: float = 0.0,
-    runs: Sequence[FitRun] = RUNS,
-) -> list[SizeRun]:
-    """Every run timed, then counted."""
-    found = []
-    for run in runs:
-        width, height = (max(1, round(side * run.scale)) for side in size)
-
-        def make_frame(w: int, h: int, count: bool, run: FitRun = run) -> MeasuredFrame:
-            return make_run(run, w, h, count)
-
-        found.append(measure_size(make_frame, width, height, frames, warmup, progress, warmup_ms))
-    return found
+def _sums(counted: Sequence[Counted]) -> list[tuple[str, str, Part]]:
+    """(formula, ray type, part) of every sum that may be fitted; any-hit rays have no shading."""
+    names = dict.fromkeys(name for run in counted for name in run.rays)
+    shaded = {ray.name for ray in (*RAY_TYPES, *BOUNCES) if not ray.any_hit}
+    return [
+        (formula, name, part)
+        for formula, parts in FORMULAS.items()
+        for name in names
+        for part in parts
+        if part.passes != SHADING or name in shaded
+    ]
 
 
-def fit_frame(measured: Sequence[SizeRun], runs: Sequence[FitRun] = RUNS) -> FrameFit:
-    """The fit of every ray type over its runs. UserError for invalid runs."""
-    if not all(run.valid for run in measured):
+def time_runs(
+    bench: Bench, design: Design, turns: int, progress: Progress, warmup_ms: float = 0.0
+) -> list[TimedRun]:
+    """`turns` timed frames of each run, forwards and backwards. CheckFailed where a timed frame hit
+    something else than the counted one."""
+    progress.begin("timing", (turns + 1) * len(design.runs))
+    for run, counted in zip(design.runs, design.counted, strict=True):  # which also warms up
+        bench.time(run)
+        if bench.result_hash(run) != counted.result_hash:
+            raise CheckFailed(f"{run}: the counted run's hits differ from the timed run's")
+        progress.advance(str(run))
+    start = time.perf_counter()
+    while 1e3 * (time.perf_counter() - start) < warmup_ms:
+        bench.time(design.runs[0])
+    frames: list[list[Any]] = [[] for _ in design.runs]
+    for turn in range(turns):
+        for place in range(len(frames))[:: -1 if turn % 2 else 1]:
+            frames[place].append(bench.time(design.runs[place]))
+            progress.advance(str(design.runs[place]))
+    return [
+        TimedRun(run, counted, tuple(drawn))
+        for run, counted, drawn in zip(design.runs, design.counted, frames, strict=True)
+    ]
+
+
+def lowest(values: Sequence[float]) -> float:
+    """Of a CPU driver's turns: what else the machine does only adds to the wall clock's."""
+    return min(values)
+
+
+def fit_frame(
+    design: Design, measured: Sequence[TimedRun], of_turns: Callable[..., float] = median
+) -> FrameFit:
+    """Every formula over the same runs, each by `of_turns` of its frames. UserError for invalid
+    ones."""
+    if not all(stats.valid and not stats.dropped for run in measured for stats in run.frames):
         raise UserError("a run dropped rays or failed: its costs explain nothing")
-    by_run = [costs(run) for run in measured]
-    names = list(dict.fromkeys(name for sample in by_run for name in sample))
-    types: dict[str, TypeFit | str] = {}
-    errors = np.zeros(len(measured))
-    for name in names:
-        places = [i for i, sample in enumerate(by_run) if name in sample]
+    return FrameFit(
+        {name: _fit_formula(formula, measured, of_turns) for name, formula in FORMULAS.items()},
+        design,
+        tuple(_run_facts(run, of_turns) for run in measured),
+        median([_update_ms(run) for run in measured]),
+    )
+
+
+def _fit_formula(
+    formula: Formula, measured: Sequence[TimedRun], of_turns: Callable[..., float]
+) -> FormulaFit:
+    types: dict[str, dict[str, CostFit] | str] = {}
+    errors, total = np.zeros(len(measured)), np.zeros(len(measured))
+    for name in dict.fromkeys(name for run in measured for name in run.counted.rays):
+        places = [i for i, run in enumerate(measured) if name in run.counted.rays]
         if len(places) < FEWEST_RUNS:
             types[name] = f"{len(places)} runs send {name} rays, {FEWEST_RUNS} are needed"
             errors += np.nan
             continue
-        fitted = fit_ray_type([by_run[i][name] for i in places])
-        types[name] = fitted
-        for part in filter(None, (fitted.trace, fitted.shade)):
-            errors[places] += part.left_out
-    total = np.array([sum(c.trace_ms + c.shade_ms for c in s.values()) for s in by_run])
+        runs = [measured[i] for i in places]
+        parts = {}
+        for part in formula:
+            ms = np.array([part.ms(name, run.frames, of_turns) for run in runs])
+            if not ms.any():
+                continue  # no pass does this for the type
+            counts = count_table(part, name, [run.counted for run in runs])
+            parts[part.name] = fit_costs(counts, ms, part.terms)
+            errors[places] += parts[part.name].left_out
+            total[places] += ms
+        types[name] = parts
     left_out = float(np.sqrt(np.mean(errors**2)))
-    return FrameFit(
-        types,
-        tuple(_run_facts(*each) for each in zip(runs, measured, by_run, strict=True)),
-        left_out,
-        left_out / float(total.mean()),
-        median([median(run.pass_ms(is_update)) for run in measured]),
+    return FormulaFit(types, left_out, left_out / float(total.mean()))
+
+
+def _update_ms(run: TimedRun) -> float:
+    return median(
+        [sum(ms for name, ms in stats.passes.items() if is_update(name)) for stats in run.frames]
     )
 
 
-def _run_facts(run: FitRun, measured: SizeRun, sample: Mapping[str, TypeCost]) -> dict[str, Any]:
-    return {
-        "run": str(run),
-        "width": measured.width,
-        "height": measured.height,
-        "types": {
-            name: {
-                "rays": cost.rays,
-                "hits": cost.hits,
-                "misses": cost.misses,
-                "any_hits": cost.any_hits,
-                "trace_ms": cost.trace_ms,
-                "shade_ms": cost.shade_ms,
-            }
-            for name, cost in sample.items()
-        },
-    }
-
-
-def _type_facts(found: TypeFit) -> dict[str, Any]:
-    facts = {"trace": _fit_facts(found.trace)}
-    if found.shade is not None:
-        facts["shade"] = _fit_facts(found.shade)
-    return facts
+def _run_facts(measured: TimedRun, of_turns: Callable[..., float]) -> dict[str, Any]:
+    types = {}
+    for name, stats in measured.counted.rays.items():
+        parts = FORMULAS[BY_NODES]
+        ms = {part.name: part.ms(name, measured.frames, of_turns) for part in parts}
+        types[name] = {
+            "rays": stats.rays,
+            "nodes": stats.nodes,
+            "triangle_tests": stats.triangle_tests,
+            "hits": stats.hits,
+            "misses": stats.misses,
+            "any_hits": stats.any_hits or 0,
+            "ms": ms,
+        }
+    return {"run": str(measured.run), "pixels": measured.counted.pixels, "types": types}
 
 
 def _fit_facts(found: CostFit) -> dict[str, Any]:

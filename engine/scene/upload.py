@@ -39,10 +39,14 @@ class ScenePack:
     texels: U32  # RGBA8, R in the low byte, all levels of a texture consecutive
 
 
-def pack_scene(scene: Scene) -> ScenePack:
-    """All buffers of a scene. UserError names an instance whose transform cannot be inverted."""
+def pack_scene(scene: Scene, like: ScenePack | None = None) -> ScenePack:
+    """All buffers of a scene. UserError names an instance whose transform cannot be inverted.
+    `like` is of a scene with the same textures, whose mips are not made again."""
     vertices, indices, first_triangles = _pack_meshes(scene)
-    table, texels = _pack_textures(scene.textures)
+    if like is None:
+        table, texels = _pack_textures(scene.textures)
+    else:
+        table, texels = like.texture_table, like.texels
     return ScenePack(
         vertices=vertices,
         indices=indices,

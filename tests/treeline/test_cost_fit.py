@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from engine.gpu.errors import UserError
-from treeline.cost_fit import FEWEST_RUNS, fit_costs, fit_ray_type
-from treeline.cost_model import TypeCost
+from treeline.cost_fit import fit_costs
 
 Rng = np.random.Generator
 TRUTH = np.array([2e-6, 5e-6, 1e-6])  # ms a count
@@ -91,17 +90,6 @@ def test_rays_hits_and_misses_of_one_sum_are_refused(rng: Rng) -> None:
     assert found.left_out_ms < 1e-6  # the sum is predicted all the same
 
 
-def test_a_ray_type_is_fitted_in_two_parts(rng: Rng) -> None:
-    runs = []
-    for _ in range(FEWEST_RUNS):
-        hits, misses = (int(n) for n in rng.integers(1000, 90_000, 2))
-        rays = hits + misses
-        runs.append(TypeCost(rays, hits, misses, 2e-6 * rays, 5e-6 * hits + 1e-6 * misses))
-    found = fit_ray_type(runs)
-    assert found.trace.coefficients[0].value == pytest.approx(2e-6)
-    assert [c.value for c in found.shade.coefficients] == pytest.approx([5e-6, 1e-6])
-
-
 def test_what_cannot_be_told_from_nothing_is_refused(rng: Rng) -> None:
     x = counts(rng)
     y = x @ np.array([2e-6, 5e-6, 0.0]) + 0.2 * rng.standard_normal(12)
@@ -111,10 +99,23 @@ def test_what_cannot_be_told_from_nothing_is_refused(rng: Rng) -> None:
     assert updates.low is not None and updates.low < -0.8e-6
 
 
-def test_a_run_that_alone_shows_a_term_cannot_be_left_out(rng: Rng) -> None:
+def test_a_term_that_one_run_alone_shows_is_refused(rng: Rng) -> None:
+    """It leaves the sum, which then has an error that can be seen: that run's."""
     x = counts(rng)
     x[1:, 2] = 0
-    assert fit_costs(x, x @ TRUTH, NAMES).left_out_ms == math.inf
+    y = x @ TRUTH
+    found = fit_costs(x, y, NAMES)
+    rays, hits, updates = found.coefficients
+    assert updates.value is None
+    assert updates.refused.startswith("one run alone decides it (evidence of 1.")
+    assert rays.value == pytest.approx(TRUTH[0], rel=0.3) and hits.value is not None
+    assert found.rank == 2 and math.isfinite(found.left_out_ms)
+    assert max(found.left_out, key=abs) == found.left_out[0]
+    # Three of them are enough, if they show as much.
+    x[1:4, 2] = x[0, 2] = 1e6
+    found = fit_costs(x, x @ TRUTH, NAMES)
+    assert [c.value for c in found.coefficients] == pytest.approx(TRUTH)
+    assert found.left_out_ms < 1e-9
 
 
 def test_too_few_runs_and_no_numbers(rng: Rng) -> None:

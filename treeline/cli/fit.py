@@ -29,23 +29,27 @@ def fit(
         int | None, typer.Option(min=1, help="Timed frames a run. Default 20; 3 on a CPU adapter.")
     ] = None,
 ) -> None:
-    """Fit what a ray, an any-hit call, a hit and a miss cost over a dozen runs of a scene.
+    """Fit what a ray, a node, an any-hit call, a hit and a miss cost over runs of a scene.
 
-    Runs differ in size, view, roughness that still reflects, occlusion rays, any-hit on and off.
-    A coefficient that the runs cannot tell from others is refused and named with them. Left-out is
-    the error on a run that is predicted from the others.
+    Some forty candidates that differ in size, view, roughness that still reflects, occlusion's
+    reach and what rays see are counted; those that tell the coefficients best are timed, in turns.
+    The chapter's formula has one cost for each ray, hit and miss; the formula by nodes counts nodes
+    and triangle tests, and what passes take by themselves. A coefficient that the runs cannot tell
+    from others, or that one run alone decides, is refused with the reason. Left-out is the
+    error on a run that is predicted from the others.
     """
     from passes.gpu_scene import GpuScene
-    from passes.hybrid import FrameOptions, HybridFrame
+    from passes.hybrid import FrameOptions
     from treeline import structures
-    from treeline.fit_runs import FitRun, fit_frame, measure_runs, turned
-    from treeline.measure import MeasuredFrame
+    from treeline.fit_bench import FitBench
+    from treeline.fit_runs import design_runs, fit_frame, lowest, time_runs
+    from treeline.fit_views import candidates, leaf_views
+    from treeline.measure import median
     from treeline.report_context import plain, structure_context
-    from treeline.report_table import make_table, number
 
     if size is not None:
         parse_size(size)
-    options = FrameOptions(0, 0, **flags.fields())
+    options = replace(FrameOptions(0, 0, **flags.fields()), occlusion=True)
     if options.passes == "mixed":
         raise UserError("ray types have no time of their own with --passes mixed: fit needs own")
     with steps(common.quiet) as progress:
@@ -55,47 +59,70 @@ def fit(
         progress.begin("loading the scene")
         scene = common.load_scene()
         structure = structures.build_for(common, scene, progress, device=device)
-        prepared = structure.prepared
-        on_gpu = GpuScene(device, prepared)
-
-        def make_run(run: FitRun, width: int, height: int, count: bool) -> MeasuredFrame:
-            settings = replace(options, width=width, height=height, count=count, **run.options)
-            frame = HybridFrame(device, prepared, settings, on_gpu)
-            camera = turned(frame.inputs.camera, run.turn)
-            frame.inputs = replace(frame.inputs, camera=camera)
-            if not count:
-                frame.remember()
-            return frame
-
+        on_gpu = GpuScene(device, structure.prepared)
+        views = leaf_views(scene)
+        bench = FitBench(device, on_gpu, options, largest, views)
+        design = design_runs(bench, list(candidates(views)), progress)
         warmup_ms = 0.0 if device.info.is_cpu else GPU_WARMUP_MS
-        measured = measure_runs(make_run, largest, frames or defaults[1], 1, progress, warmup_ms)
-        found = fit_frame(measured)
+        measured = time_runs(bench, design, frames or defaults[1], progress, warmup_ms)
+        is_cpu = device.info.is_cpu
+        found = fit_frame(design, measured, lowest if is_cpu else median)
         context = structure_context(
             scene, common.scene_name, device, common.build_options(), common.group
         )
-        settings = {"size": list(largest), "frames": frames or defaults[1], **flags.fields()}
+        settings = {
+            "size": list(largest),
+            "frames": frames or defaults[1],
+            "of_turns": "minimum" if is_cpu else "median",
+            **flags.fields(),
+            "occlusion": True,
+        }
     facts = found.facts()
     emit_json({"context": plain(context | settings), **plain(facts)}, common.json)
     if device.info.is_cpu:
         note(f"{device.info.adapter} is a CPU adapter: no GPU's times", quiet=common.quiet)
     if common.to_stdout:
         return
+    _print_design(facts["design"])
+    for name, formula in facts["formulas"].items():
+        _print_formula(name, formula, len(measured))
+    print(f"Updates, measured: {facts['build_update_cost_ms']:.3g} ms")
+
+
+def _print_design(design: dict[str, Any]) -> None:
+    """What was known before anything was timed."""
+    from treeline.report_table import make_table
+
+    rows = []
+    for item in design["sums"]:
+        deciding = ", ".join(f"{term} {n:.1f}" for term, n in item["deciding_runs"].items())
+        rank = f"{item['rank']} of {item['terms']}"
+        rows.append((item["sum"], rank, f"{item['largest_leverage']:.2f}", deciding))
+    title = f"{design['chosen']} runs of {design['candidates']} candidates"
+    columns = ("sum", "rank", "leverage, most", "runs that decide each term")
+    print_table(make_table(title, columns, rows))
+
+
+def _print_formula(name: str, facts: dict[str, Any], runs: int) -> None:
+    from treeline.report_table import make_table, number
+
     rows, refused = [], []
     for ray_type, item in facts["types"].items():
         if "refused" in item:
             refused.append(f"{ray_type}: {item['refused']}")
-        for part in ("trace", "shade"):
-            for row in item.get(part, {"coefficients": ()})["coefficients"]:
-                rows.append(_line(ray_type, part, row, item[part], number))
+            continue
+        for part, fitted in item.items():
+            for row in fitted["coefficients"]:
+                rows.append(_line(ray_type, part, row, fitted, number))
                 if row["refused"]:
                     refused.append(f"{ray_type}, {part} by {row['term']}: {row['refused']}")
     columns = ("ray type", "part by term", "ns", "interval, 95%", "rank", "left out, %")
-    print_table(make_table(f"Cost formula over {len(measured)} runs", columns, rows))
+    print_table(make_table(f"The {name} formula over {runs} runs", columns, rows))
     for line in refused:
         print(f"refused: {line}")
     print(
-        f"Left out: {number(facts['left_out_ms'])} ms, {number(100 * facts['left_out_share'], 1)}% "
-        f"of what the ray types take; updates, measured: {number(facts['build_update_cost_ms'])} ms"
+        f"Left out, {name}: {number(facts['left_out_ms'])} ms, "
+        f"{number(100 * facts['left_out_share'], 1)}% of what the ray types take"
     )
 
 
