@@ -171,7 +171,7 @@ def test_mixed_passes_cannot_be_fitted(run: Any, one_line: Any) -> None:
 
 
 def test_the_command_fits_a_scene(run: Any, box: Any) -> None:
-    words = ("--size", "16x12", "--frames", 1, "--json", "-", "--quiet", "--builder", "lbvh")
+    words = ("--size", "8x6", "--frames", 1, "--json", "-", "--quiet", "--builder", "lbvh")
     result = run("fit", "--scene", box, *words, "--optimize", 0)
     facts = json.loads(result.stdout)
     assert set(facts["formulas"]) == {CHAPTER, BY_NODES} and len(facts["runs"]) == CHOSEN
