@@ -21,6 +21,7 @@ from passes.gpu_scene import GpuScene
 from passes.hit_records import upload_hit_records
 from passes.light_history import LightHistory, filter_bytes
 from passes.lights_apart import LIGHT_BYTES, LIGHTS_APART, NO_REFLECTION_QUEUE
+from passes.lobe_table import upload_lobe_table
 from passes.mixed import MIXED, MIXED_ARGUMENTS, mixes
 from passes.motion import PreviousPicture
 from passes.motion_records import MOTION_BYTES
@@ -73,7 +74,9 @@ class FrameData:
         for name, size in self._pixel_bytes().items():
             self.resources[name] = device.buffer(name, size * self.pixels)
         self.resources["primary_failed"] = device.buffer("primary_failed", 4)
-        self.given = (*scene.buffers, "frame", "accumulated")
+        self.textures["lobe_table"] = upload_lobe_table(device)
+        self.resources["lobe_table"] = self.textures["lobe_table"].create_view()
+        self.given = (*scene.buffers, "frame", "accumulated", "lobe_table")
         if options.hit_table == "fine":
             self.textures["hit_records"] = upload_hit_records(device, scene.prepared)
             self.resources["hit_records"] = self.textures["hit_records"].create_view()

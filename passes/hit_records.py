@@ -31,28 +31,14 @@ def pack_hit_records(prepared: PreparedScene) -> NDArray[np.uint32]:
 def upload_hit_records(device: Device, prepared: PreparedScene) -> Any:
     """The texture. LimitError for more objects than the adapter's textures have rows for."""
     texels = pack_hit_records(prepared)
-    rows, width, _ = texels.shape
+    rows = len(texels)
     most = device.limits["max-texture-dimension-2d"]
     if rows > most:
         raise LimitError(
             f"a fine hit table of {len(prepared.pack.objects):,} objects is beyond "
             f"{device.info.adapter}'s textures, which hold {most * RECORDS_A_ROW:,}"
         )
-    texture = device.wgpu.create_texture(
-        label="hit_records",
-        size=(width, rows, 1),
-        format="rgba32uint",
-        usage="TEXTURE_BINDING|COPY_DST",
-    )
-    device.wgpu.queue.write_texture(
-        {"texture": texture, "mip_level": 0, "origin": (0, 0, 0)},
-        texels,
-        {"offset": 0, "bytes_per_row": 16 * width, "rows_per_image": rows},
-        (width, rows, 1),
-    )
-    device.upload_bytes += texels.nbytes
-    device.allocated_bytes += texels.nbytes
-    return texture
+    return device.upload_texels("hit_records", texels)
 
 
 def wgsl() -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.gpu.errors import AdapterError, LimitError
 from engine.gpu.faults import works_around
@@ -190,6 +191,25 @@ class Device:
         buffer = self.buffer(name, array.nbytes, usage)
         self.write(buffer, array)
         return buffer
+
+    def upload_texels(self, name: str, texels: NDArray[np.uint32]) -> Any:
+        """A texture of four words a texel, rgba32uint, from [height, width, 4]."""
+        height, width, _ = texels.shape
+        texture = self.wgpu.create_texture(
+            label=name,
+            size=(width, height, 1),
+            format="rgba32uint",
+            usage="TEXTURE_BINDING|COPY_DST",
+        )
+        self.wgpu.queue.write_texture(
+            {"texture": texture, "mip_level": 0, "origin": (0, 0, 0)},
+            np.ascontiguousarray(texels),
+            {"offset": 0, "bytes_per_row": 16 * width, "rows_per_image": height},
+            (width, height, 1),
+        )
+        self.upload_bytes += texels.nbytes
+        self.allocated_bytes += texels.nbytes
+        return texture
 
     def write(self, buffer: Any, data: Any, offset: int = 0) -> None:
         """Overwrites a buffer's bytes from `offset` on; a size that is no multiple of four is

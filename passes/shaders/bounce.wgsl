@@ -27,6 +27,7 @@ struct PathQueue {
 @group(0) @binding(6) var<storage, read> texels: array<u32>;
 @group(0) @binding(7) var<storage, read_write> push_queue: PushQueue;
 @group(0) @binding(8) var hit_records: texture_2d<u32>;
+@group(0) @binding(9) var lobe_table: texture_2d<u32>;
 
 override BOUNCE: u32 = 2u; // of the rays that are sent
 override COUNT: bool = false;

@@ -60,15 +60,6 @@ fn reflection_weight(
     return f * ((1.0 + lambda_view) / (1.0 + lambda_view + lambda_light));
 }
 
-// Albedo of the specular lobe under uniform light, for surfaces that send no reflection ray
-// (Karis, "Physically Based Shading on Mobile", 2014, an analytic fit, which leaves 0..1 by up to
-// 0.05 at its ends).
-fn specular_albedo(f0: vec3f, roughness: f32, n_v: f32) -> vec3f {
-    let r = roughness * vec4f(-1.0, -0.0275, -0.572, 0.022) + vec4f(1.0, 0.0425, 1.04, -0.04);
-    let a = min(r.x * r.x, exp2(-9.28 * n_v)) * r.x + r.y;
-    return clamp(f0 * (-1.04 * a + r.z) + vec3f(1.04 * a + r.w), vec3f(0.0), vec3f(1.0));
-}
-
 // Albedo of the diffuse part under uniform light: of what `specular` (its albedo) leaves over.
 fn diffuse_albedo(base_color: vec3f, metalness: f32, specular: vec3f) -> vec3f {
     return (1.0 - metalness) * base_color * max(vec3f(0.0), vec3f(1.0) - specular);

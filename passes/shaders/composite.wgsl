@@ -25,6 +25,7 @@
 @group(0) @binding(9) var<storage, read_write> picture: array<u32>;
 @group(0) @binding(10) var depth: texture_2d<f32>;
 @group(0) @binding(11) var probe: texture_2d<f32>; // read where ROUGH_PROBE
+@group(0) @binding(12) var lobe_table: texture_2d<u32>;
 
 override OCCLUDED: bool = false;
 override LIGHTS_APART: bool = false;

@@ -14,6 +14,7 @@
 @group(0) @binding(4) var<storage, read> light: array<vec2u>;
 @group(0) @binding(5) var<storage, read> unfiltered: array<vec2u>; // w: standard deviation of the luminance
 @group(0) @binding(6) var<storage, read_write> filtered: array<vec2u>;
+@group(0) @binding(7) var lobe_table: texture_2d<u32>;
 
 override STEP: i32 = 1;
 override LAST: bool = false; // the composite goes on with `filtered`

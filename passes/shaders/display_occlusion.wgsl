@@ -2,7 +2,7 @@
 // tone-mapped as the picture.
 #import passes.frame_uniforms
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/brdf.wgsl"
+#import "passes/shaders/surface_albedo.wgsl"
 #import "passes/shaders/environment.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 
@@ -11,6 +11,7 @@
 @group(0) @binding(2) var surface: texture_2d<u32>;
 @group(0) @binding(3) var<storage, read> occlusion_results: array<u32>;
 @group(0) @binding(4) var shown: texture_storage_2d<rgba8unorm, write>;
+@group(0) @binding(5) var lobe_table: texture_2d<u32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -19,8 +20,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var radiance = vec3f(0.0);
     if (textureLoad(visibility, pixel, 0).x != NOTHING) {
         let s = unpack_surface(textureLoad(surface, pixel, 0));
-        let n_v = max(dot(s.shading_normal, normalize(-camera_direction(pixel))), 1.0e-4);
-        let specular = specular_albedo(reflectance_at_normal(s.base_color, s.metalness), s.roughness, n_v);
+        let specular = surface_albedo(s, normalize(-camera_direction(pixel)));
         radiance = diffuse_albedo(s.base_color, s.metalness, specular) * ambient_radiance(s.shading_normal)
             * f32(occlusion_results[pixel.y * frame.width + pixel.x]);
     }

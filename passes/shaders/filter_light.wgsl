@@ -1,5 +1,5 @@
 // Light as filters see it: without what the surface makes of it, so that textures stay sharp and
-// surfaces of one light look alike. Needs `frame`.
+// surfaces of one light look alike. Needs `frame` and `lobe_table`.
 #import "passes/shaders/surface_albedo.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 

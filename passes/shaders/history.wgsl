@@ -19,6 +19,7 @@
 @group(0) @binding(9) var<storage, read_write> guide: array<vec4u>;
 @group(0) @binding(10) var<storage, read_write> history: array<vec4u>;
 @group(0) @binding(11) var<storage, read_write> filtered: array<vec2u>;
+@group(0) @binding(12) var lobe_table: texture_2d<u32>;
 
 override OCCLUDED: bool = false; // ambient light comes with the area light's
 override DENOISED: bool = false; // a denoiser goes on with `filtered`, else the composite does

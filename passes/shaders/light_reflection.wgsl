@@ -22,6 +22,7 @@
 @group(0) @binding(6) var depth: texture_2d<f32>;
 @group(0) @binding(7) var probe: texture_2d<f32>; // read where ROUGH_PROBE
 @group(0) @binding(8) var<storage, read_write> reflection_queue: AtomicQueueHeader;
+@group(0) @binding(9) var lobe_table: texture_2d<u32>;
 
 override EDGES: bool = false;
 

@@ -4,6 +4,7 @@
 #import passes.frame_uniforms
 #import "passes/shaders/material.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/specular_albedo.wgsl"
 #import "passes/shaders/pixel_hit.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/environment.wgsl"
@@ -17,6 +18,7 @@
 @group(0) @binding(4) var probe_ids: texture_2d_array<u32>;
 @group(0) @binding(5) var shadow_map: texture_depth_2d_array;
 @group(0) @binding(6) var<storage, read_write> probe_light: array<vec4f>;
+@group(0) @binding(7) var lobe_table: texture_2d<u32>;
 
 struct CubePlace {
     face: u32, // of passes/raster_views.py's CUBE

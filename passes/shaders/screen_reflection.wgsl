@@ -7,6 +7,7 @@
 #import "passes/shaders/reflection_block.wgsl"
 #import "passes/shaders/sent_reflection.wgsl"
 #import "passes/shaders/screen_march.wgsl"
+#import "passes/shaders/specular_albedo.wgsl"
 #import "passes/shaders/probe.wgsl"
 #import "passes/shaders/light_seen.wgsl"
 #import "passes/shaders/sent_weight.wgsl"
@@ -23,6 +24,7 @@
 @group(0) @binding(8) var<storage, read> shadow_results: array<u32>;
 @group(0) @binding(9) var<storage, read_write> reflected: array<vec2u>;
 @group(0) @binding(10) var<storage, read_write> screen_counts: ScreenCounts;
+@group(0) @binding(11) var lobe_table: texture_2d<u32>;
 
 override COUNT: bool = false;
 

@@ -6,6 +6,7 @@
 #import "bvh/shaders/ray.wgsl"
 #import "passes/shaders/hit_material.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/specular_albedo.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/light_seen.wgsl"
 #import "passes/shaders/sample_light.wgsl"
@@ -34,6 +35,7 @@ struct PathQueue {
 @group(0) @binding(8) var<storage, read_write> push_queue: PushQueue;
 @group(0) @binding(9) var hit_records: texture_2d<u32>; // read by a fine hit table alone
 @group(0) @binding(10) var<storage, read> order: array<u32>; // of the hits, where SORTED
+@group(0) @binding(11) var lobe_table: texture_2d<u32>;
 
 override COUNT: bool = false;
 override SORTED: bool = false;

@@ -29,6 +29,7 @@ def bounce(
     texels: U32,
     push_queue: RayQueue,
     hit_records: U32,
+    lobe_table: U32,
     *,
     number: int,
     count: bool = False,
@@ -53,7 +54,7 @@ def bounce(
     direction, raised, lost = reflect_ray(
         view, point.shading_normal, point.geometric_normal, material.roughness, r1, r2
     )
-    weight, _ = path_of(number - 1, without_color)(frame, surface, record)
+    weight, _ = path_of(number - 1, without_color)(frame, surface, lobe_table, record)
     weight = weight * reflection_weight(
         material.base_color,
         material.metalness,

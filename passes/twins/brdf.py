@@ -58,16 +58,6 @@ def reflection_weight(
     return np.where((roughness < MIRROR_ROUGHNESS)[..., None], f, f * seen[..., None])
 
 
-def specular_albedo(f0: F32, roughness: F32, n_v: F32) -> F32:
-    r = roughness[..., None] * np.array([-1.0, -0.0275, -0.572, 0.022], np.float32) + np.array(
-        [1.0, 0.0425, 1.04, -0.04], np.float32
-    )
-    x, y, z, w = (r[..., k] for k in range(4))
-    a = np.minimum(x * x, np.exp2(np.float32(-9.28) * n_v)) * x + y
-    fit = f0 * (-1.04 * a + z)[..., None] + (1.04 * a + w)[..., None]
-    return np.asarray(np.clip(fit, np.float32(0.0), np.float32(1.0)))
-
-
 def diffuse_albedo(base_color: F32, metalness: F32, specular: F32) -> F32:
     dull = (np.float32(1.0) - metalness)[:, None]
     return dull * base_color * np.maximum(np.float32(0.0), np.float32(1.0) - specular)

@@ -39,6 +39,7 @@ def composite(
     picture: U32,
     depth: F32,
     probe: F32,
+    lobe_table: U32,
     *,
     occluded: bool = False,
     lights_apart: bool = False,
@@ -57,7 +58,7 @@ def composite(
     normal = s.shading_normal
     material = int(frame["material_base"]) + s.material.astype(np.int64) * MATERIAL_VEC4S
     emissive = to_float(tables)[material + 1, :3]
-    specular = surface_albedo(s, view)
+    specular = surface_albedo(lobe_table, s, view)
     diffuse = diffuse_albedo(s.base_color, s.metalness, specular)
     ambient = ambient_radiance(frame, normal)
     if occluded and filtered:

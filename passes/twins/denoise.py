@@ -43,6 +43,7 @@ def denoise(
     light: U32,
     unfiltered: U32,
     filtered: U32,
+    lobe_table: U32,
     *,
     reflection: bool = False,
     step: int = 1,
@@ -106,7 +107,7 @@ def denoise(
     mean = summed / total[:, None]
     if last:
         view = normalize(-camera_direction(frame, here.x, here.y))
-        found = pack_radiance(mean * light_factor(s, view, reflection), w)
+        found = pack_radiance(mean * light_factor(lobe_table, s, view, reflection), w)
     else:
         found = pack_radiance(mean, np.minimum(np.sqrt(variance) / total, LARGEST))
     filtered[here.index] = found

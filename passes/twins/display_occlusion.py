@@ -4,22 +4,27 @@ from typing import Any
 
 import numpy as np
 
-from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
+from passes.twins.brdf import diffuse_albedo
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import linear_to_srgb, tone_map
-from passes.twins.wgsl_functions import U32, dot, normalize, store_unorm
+from passes.twins.wgsl_functions import U32, normalize, store_unorm
 
 
 def display_occlusion(
-    frame: Any, visibility: U32, surface: U32, occlusion_results: U32, shown: Any
+    frame: Any,
+    visibility: U32,
+    surface: U32,
+    occlusion_results: U32,
+    shown: Any,
+    lobe_table: U32,
 ) -> None:
     pixels = tile_pixels(frame)
     s = unpack_surface(surface[pixels.y, pixels.x])
     view = normalize(-camera_direction(frame, pixels.x, pixels.y))
-    n_v = np.maximum(dot(s.shading_normal, view), np.float32(1.0e-4))
-    specular = specular_albedo(reflectance_at_normal(s.base_color, s.metalness), s.roughness, n_v)
+    specular = surface_albedo(lobe_table, s, view)
     diffuse = diffuse_albedo(s.base_color, s.metalness, specular)
     free = occlusion_results[pixels.index].astype(np.float32)
     radiance = diffuse * ambient_radiance(frame, s.shading_normal) * free[:, None]

@@ -13,9 +13,9 @@ LEAST_FACTOR = np.float32(0.01)
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
 
 
-def light_factor(s: GBufferSurface, view: F32, reflection: bool) -> F32:
+def light_factor(lobe_table: U32, s: GBufferSurface, view: F32, reflection: bool) -> F32:
     """[n, 3]"""
-    albedo = specular = surface_albedo(s, view)
+    albedo = specular = surface_albedo(lobe_table, s, view)
     if not reflection:
         albedo = specular + diffuse_albedo(s.base_color, s.metalness, specular)
     return np.maximum(albedo, LEAST_FACTOR)

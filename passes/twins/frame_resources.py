@@ -13,6 +13,7 @@ from passes.gpu_scene import scene_arrays
 from passes.hit_records import pack_hit_records
 from passes.light_history import start_arrays
 from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
+from passes.lobe_table import lobe_cells
 from passes.mixed import MIXED, MIXED_ARGUMENTS
 from passes.motion_records import pack_previous
 from passes.prepare import PreparedScene
@@ -55,6 +56,7 @@ def make_resources(
         "accumulated": np.zeros((pixels, 4), np.float32),
         "picture": np.zeros(pixels, np.uint32),
         "primary_failed": np.zeros(1, np.uint32),
+        "lobe_table": lobe_cells(),
     }
     for name in LIGHTS_APART.values() if options.lights_apart else ():
         resources[name] = np.zeros((pixels, 2), np.uint32)

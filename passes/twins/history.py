@@ -213,6 +213,7 @@ def history(
     guide: U32,
     history: U32,
     filtered: U32,
+    lobe_table: U32,
     *,
     reflection: bool = False,
     occluded: bool = False,
@@ -233,10 +234,10 @@ def history(
     lit = np.flatnonzero(has_light(frame, object, s.roughness, reflection))
     here, object, s = pixels[lit], object[lit], unpack_surface(words[lit])
     view = normalize(-camera_direction(frame, here.x, here.y))
-    factor = light_factor(s, view, reflection)
+    factor = light_factor(lobe_table, s, view, reflection)
     radiance = unpack_radiance(light[here.index])
     if occluded and not reflection:
-        diffuse = diffuse_albedo(s.base_color, s.metalness, surface_albedo(s, view))
+        diffuse = diffuse_albedo(s.base_color, s.metalness, surface_albedo(lobe_table, s, view))
         arrives = occlusion_results[here.index] != 0
         ambient = diffuse * ambient_radiance(frame, s.shading_normal)
         radiance = radiance + np.where(arrives[:, None], ambient, NONE)

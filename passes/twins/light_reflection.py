@@ -29,6 +29,7 @@ def light_reflection(
     depth: F32,
     probe: F32,
     reflection_queue: RayQueue,
+    lobe_table: U32,
     *,
     reflection_block: int = 1,
     edges: bool = False,
@@ -43,7 +44,7 @@ def light_reflection(
     here = pixels[covered]
     s = unpack_surface(surface[here.y, here.x])
     view = normalize(-camera_direction(frame, here.x, here.y))
-    albedo = surface_albedo(s, view)
+    albedo = surface_albedo(lobe_table, s, view)
     radiance[covered] = albedo * rough_radiance(frame, s, view, here, depth, probe, fallback)
 
     senders = reflection_senders(frame, visibility, surface, reflection_block)
@@ -71,6 +72,6 @@ def light_reflection(
         reflection_queue.add("widened", int(some[few].sum()))
         reflection_queue.add("unlike", int((~some).sum()))
         mean = found.radiance[some] / found.weight[some, None]
-        radiance[lanes[some]] = shown_weight(s, view[smooth])[some] * mean
+        radiance[lanes[some]] = shown_weight(lobe_table, s, view[smooth])[some] * mean
         distance[lanes[some]] = found.distance[some]
     reflection_light[pixels.index] = pack_radiance(radiance, distance)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
+from passes.twins.brdf import diffuse_albedo, reflectance_at_normal
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import NOTHING
 from passes.twins.light import is_black, light_from, pack_light
@@ -12,6 +12,7 @@ from passes.twins.material import material_at
 from passes.twins.pixel_hit import pixel_hit, pixel_primitive
 from passes.twins.probe_layout import octahedral_direction
 from passes.twins.shadow_map import map_visibility
+from passes.twins.specular_albedo import specular_albedo
 from passes.twins.surface import face_viewer, surface_point
 from passes.twins.wgsl_functions import (
     F32,
@@ -53,6 +54,7 @@ def probe_light(
     probe_ids: U32,
     shadow_map: F32,
     probe_light: F32,
+    lobe_table: U32,
 ) -> None:
     """Writes `probe_light` [size * size, 4]; `probe_ids` [6, size / 2, size / 2, 2]."""
     size = 2 * probe_ids.shape[1]
@@ -74,7 +76,7 @@ def probe_light(
     normal = point.shading_normal
     n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
     f0 = reflectance_at_normal(material.base_color, material.metalness)
-    specular = specular_albedo(f0, material.roughness, n_v)
+    specular = specular_albedo(lobe_table, f0, material.roughness, n_v)
     diffuse = diffuse_albedo(material.base_color, material.metalness, specular)
     radiance = material.emissive + diffuse * ambient_radiance(frame, normal)
     radiance = radiance + specular * environment(frame, reflect(direction, normal))

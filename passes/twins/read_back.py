@@ -10,6 +10,7 @@ import numpy as np
 from passes.frame_data import TEXTURES, FrameData
 from passes.frame_uniforms import FrameInputs, pack_uniforms
 from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
+from passes.lobe_table import lobe_cells
 from passes.queue import QUEUE_HEADER
 from passes.raster_targets import NO_QUEUE
 from passes.rays import REFLECTION, SHADOW
@@ -29,6 +30,7 @@ def read_resources(data: FrameData, inputs: FrameInputs) -> dict[str, Any]:
     found: dict[str, Any] = {
         **data.read_arrays(),
         "frame": pack_uniforms(inputs, data.width, data.height, data.scene.bases),
+        "lobe_table": lobe_cells(),
     }
     for name in ("ids", "visibility", "surface", "depth"):
         words = _TEXEL_WORDS[TEXTURES[name]]

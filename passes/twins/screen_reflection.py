@@ -5,12 +5,7 @@ from typing import Any
 import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.brdf import (
-    MIRROR_ROUGHNESS,
-    diffuse_albedo,
-    reflectance_at_normal,
-    specular_albedo,
-)
+from passes.twins.brdf import MIRROR_ROUGHNESS, diffuse_albedo, reflectance_at_normal
 from passes.twins.direct import direct_radiance
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
@@ -22,6 +17,7 @@ from passes.twins.screen_march import march_screen
 from passes.twins.sent_reflection import sent_reflection
 from passes.twins.sent_weight import sent_weight
 from passes.twins.shadow_slot import reflected_place
+from passes.twins.specular_albedo import specular_albedo
 from passes.twins.surface import ray_origin
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.wgsl_functions import F32, U32, Index, dot, reflect, to_float
@@ -49,6 +45,7 @@ def screen_reflection(
     shadow_results: U32,
     reflected: U32,
     screen_counts: U32,
+    lobe_table: U32,
     *,
     steps: int,
     slots: ShadowSlots = ONE_RAY,
@@ -71,7 +68,7 @@ def screen_reflection(
     emissive = to_float(tables)[material + 1, :3]
     n_v = np.maximum(dot(h.shading_normal, -direction), np.float32(1.0e-4))
     f0 = reflectance_at_normal(h.base_color, h.metalness)
-    specular = specular_albedo(f0, h.roughness, n_v)
+    specular = specular_albedo(lobe_table, f0, h.roughness, n_v)
     diffuse = diffuse_albedo(h.base_color, h.metalness, specular)
     light = emissive + diffuse * ambient_radiance(frame, h.shading_normal)
     light = light + specular * environment(frame, reflect(direction, h.shading_normal))
@@ -96,7 +93,7 @@ def screen_reflection(
             ],
             np.uint32,
         )
-    weight = sent_weight(s, sent.view, direction, without_color=without_color)
+    weight = sent_weight(lobe_table, s, sent.view, direction, without_color=without_color)
     distance = np.where(inner > 0.0, np.minimum(hit.t, np.float32(6.0e4)), MISS_DISTANCE)
     words = reflected.reshape(-1, 2)
     brought = np.where(lost[:, None], np.float32(0.0), radiance * weight)

@@ -7,7 +7,7 @@ import numpy as np
 from bvh.rays import MISS_ID
 from passes.rays.shadow import SHADOW_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.brdf import diffuse_albedo, reflectance_at_normal, specular_albedo
+from passes.twins.brdf import diffuse_albedo, reflectance_at_normal
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.hit_material import hit_surface
 from passes.twins.light import is_black
@@ -16,6 +16,7 @@ from passes.twins.paths import path_of
 from passes.twins.queue_push import RayQueue
 from passes.twins.sample_light import light_sample
 from passes.twins.shadow_slot import reflected_light_place, reflected_place, shadow_slot
+from passes.twins.specular_albedo import specular_albedo
 from passes.twins.surface import ray_origin
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance, unpack_radiance
 from passes.twins.wgsl_functions import (
@@ -39,6 +40,7 @@ def shade(
     push_queue: RayQueue,
     hit_records: U32,
     order: U32,
+    lobe_table: U32,
     *,
     count: bool = False,
     fine_table: bool = False,
@@ -56,7 +58,7 @@ def shade(
         rows = order[rows]
     records, hits = queue.records[rows], results[rows]
     pixel = records["pixel"]
-    weight, from_mirror = path_of(bounce, without_color)(frame, surface, records)
+    weight, from_mirror = path_of(bounce, without_color)(frame, surface, lobe_table, records)
     radiance = environment(frame, records["direction"])
 
     lanes = np.flatnonzero(hits["object"] != MISS_ID)
@@ -68,7 +70,7 @@ def shade(
     normal = point.shading_normal
     n_v = np.maximum(dot(normal, view), np.float32(1.0e-4))
     f0 = reflectance_at_normal(material.base_color, material.metalness)
-    specular = specular_albedo(f0, material.roughness, n_v)
+    specular = specular_albedo(lobe_table, f0, material.roughness, n_v)
     goes_on = (material.roughness <= frame["roughness_cutoff"]) & (bounce < slots.bounces)
     sky = specular * environment(frame, reflect(record["direction"], normal))
     radiance[lanes] = (

@@ -1,5 +1,5 @@
 // What a path is worth when its first reflection ray arrives: the weight of the visible surface.
-// Needs `frame` and `surface`.
+// Needs `frame`, `surface` and `lobe_table`.
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/sent_weight.wgsl"
 #import passes.rays.reflection

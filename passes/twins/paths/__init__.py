@@ -8,7 +8,7 @@ from passes.twins.paths import first, later
 from passes.twins.wgsl_functions import F32, Flags
 
 
-def path_of(bounce: int, without_color: bool) -> Callable[[Any, Any, Any], tuple[F32, Flags]]:
+def path_of(bounce: int, without_color: bool) -> Callable[[Any, Any, Any, Any], tuple[F32, Flags]]:
     """Of the `bounce`th rays of paths, 1 and on; `without_color` as sent_weight.wgsl has it."""
     if bounce > 1:
         return later.path_of

@@ -5,9 +5,9 @@ Of a visible surface: what it emits; ambient light, a blend of the sky's colours
 specular part leaves over; the rectangle's light, a point of it chosen evenly, where it is not
 hidden; and one reflection. That is GGX with height-correlated masking, what it meets being lit in
 the same way but for its own reflection, which sees the sky. Mirrors (roughness under 0.02) reflect
-once and see the rectangle itself. Rougher surfaces than the cutoff reflect the sky, weighed by a
-fitted albedo. The lobe is sampled by half vectors of the distribution itself or evenly over the
-hemisphere, one time in two (the frame: visible normals), and weighed by the whole BRDF.
+once and see the rectangle itself. Rougher surfaces than the cutoff reflect the sky, weighed by
+their lobe's albedo. The lobe is sampled by half vectors of the distribution itself or evenly over
+the hemisphere, one time in two (the frame: visible normals), and weighed by the whole BRDF.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ import numpy as np
 from engine.scene.light import RectLight
 from engine.scene.scene import Scene
 from tests.passes.light.brute_force import OFFSET, Caster, gather
+from tests.passes.light.lobe_integral import lobe_albedo
 
 MIRROR = 0.02
 SHADOW_END = 0.9995  # of the way to the light
@@ -44,14 +45,6 @@ def ambient(scene: Scene, normals: Any) -> Any:
     zenith, horizon, ground = (np.array(c) for c in (sky.zenith, sky.horizon, sky.ground))
     up = (1 + normals[:, 1:2]) / 2
     return up * (zenith + horizon) / 2 + (1 - up) * (ground + horizon) / 2
-
-
-def fitted_albedo(f0: Any, roughness: Any, cosine: Any) -> Any:
-    """Karis 2014, "EnvBRDFApprox"."""
-    x, y = 1 - roughness, 0.0425 - 0.0275 * roughness
-    z, w = 1.04 - 0.572 * roughness, 0.022 * roughness - 0.04
-    a = np.minimum(x * x, 2 ** (-9.28 * cosine)) * x + y
-    return np.clip(f0 * (z - 1.04 * a)[:, None] + (1.04 * a + w)[:, None], 0, 1)
 
 
 @dataclass(frozen=True)
@@ -165,7 +158,7 @@ class Reference:
 
     def _without_rays(self, points: Points, reflects: bool = False) -> Any:
         """What needs no secondary ray; `reflects`: the sky is seen in it whatever its roughness."""
-        albedo = fitted_albedo(points.f0, points.rough, points.n_v)
+        albedo = lobe_albedo(points.f0, points.rough, points.n_v, MIRROR)
         dull = points.color * (1 - points.metal)[:, None] * (1 - albedo)
         total = points.emissive + dull * ambient(self.scene, points.normal)
         mirrored = 2 * points.n_v[:, None] * points.normal - points.view
