@@ -27,7 +27,8 @@ from passes.motion import PreviousPicture
 from passes.motion_records import MOTION_BYTES
 from passes.node_histogram import BINS
 from passes.queue import QUEUE_HEADER
-from passes.raster_targets import NO_QUEUE, RasterTargets
+from passes.raster_redraw import RasterRedraw
+from passes.raster_targets import RasterTargets
 from passes.rays import REFLECTION, SHADOW, RayType, frame_rays
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS, buffer_bytes, plane_bytes
@@ -81,7 +82,8 @@ class FrameData:
             self.textures["hit_records"] = upload_hit_records(device, scene.prepared)
             self.resources["hit_records"] = self.textures["hit_records"].create_view()
             self.given = (*self.given, "hit_records")
-        self.targets = RasterTargets(device, options, scene.prepared)
+        self.targets = RasterTargets(device, options, scene.moving is not None)
+        self._redraw = RasterRedraw(self.targets, scene.prepared)
         self.resources |= self.targets.resources
         self.given = (*self.given, *self.targets.given)
         self._add_raster_shadows()
@@ -130,12 +132,11 @@ class FrameData:
                 self._add_arguments(name, MIXED_ARGUMENTS.size)
 
     def _add_raster_shadows(self) -> None:
-        """What stands in the place of a queue that nobody drains, and of its results."""
+        """What stands in the place of shadow rays' results."""
         if self.options.shadows == "map":
-            self.resources[NO_QUEUE] = self.device.buffer(NO_QUEUE, 4)
             size = SHADOW.result_bytes * SHADOW.of(self.options).slots_per_pixel * self.pixels
             self.resources[SHADOW.results] = self.device.buffer(SHADOW.results, size)
-            self.given = (*self.given, NO_QUEUE, SHADOW.results)
+            self.given = (*self.given, SHADOW.results)
 
     def _check_limits(self) -> None:
         side = self.device.limits["max-texture-dimension-2d"]
@@ -222,7 +223,8 @@ class FrameData:
             self.light_history.begin(inputs, pose, whole=not again, dropped=dropped)
         record = self._uniforms.pack(inputs)
         self.device.write(self.resources["frame"], record)
-        self.targets.write(inputs, record)
+        shown = moving.pose.key if moving else None
+        self._redraw.write(inputs, record, shown, self.scene.hidden)
 
     @property
     def history_lost(self) -> str:

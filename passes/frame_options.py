@@ -24,8 +24,11 @@ UPDATES = ("refit", "rebuild", "policy")
 REFLECTIONS = ("rays", "screen")
 SHADOWS = ("rays", "map")
 SHADOW_STEPS = 65535  # of a map's results
-SHADOW_MAP_SIZES = (128, 256, 512, 1024, 2048, 4096)
-PROBE_SIZES = (32, 64, 128, 256, 512)
+BY_PICTURE = 0  # of a size: in relation to the picture's
+SHADOW_MAP_SIZES = (BY_PICTURE, 128, 256, 512, 1024, 2048, 4096)
+PROBE_SIZES = (BY_PICTURE, 32, 64, 128, 256, 512)
+LARGEST_MAP = 2048  # that is chosen for a picture
+MAP_TEXELS = 1 << 26  # of all shadow maps together, where their size is chosen: 256 MiB
 PROBE_POSITIONS = ("camera", "scene")
 MOST_SCREEN_STEPS = 4096
 # What becomes of a candidate on a triangle that is not opaque, by the ray flags that say so.
@@ -101,8 +104,10 @@ class FrameOptions:
     directions are followed over the picture's own depth for at most `screen_steps` steps, and what
     is not found there is looked up in a probe of `probe_size` pixels a side
     (passes/probe_passes.py), taken where the camera stands or in the middle of the scene's box
-    (`probe_position`). `shadows` come by "rays", or by a "map" of depths about the light's centre,
-    `shadow_map_size` pixels a side (passes/shadow_map_passes.py); a probe is always lit by a map.
+    (`probe_position`). `shadows` come by "rays", or by a "map" of depths about each light's centre,
+    `shadow_map_size` pixels a side (passes/shadow_map_passes.py); a probe is always lit by maps.
+    Both sizes may be BY_PICTURE. `map_lights` is how many lights have a map: a frame puts in its
+    scene's (`sized`).
     Where one of them does not use rays, the frame has no queue, traversal or shading of that ray
     type, and options of its rays mean nothing.
 
@@ -160,8 +165,9 @@ class FrameOptions:
     kernels: tuple[tuple[str, RayKernel], ...] = ()
     reflections: str = "rays"
     shadows: str = "rays"
-    shadow_map_size: int = 1024
-    probe_size: int = 128
+    shadow_map_size: int = BY_PICTURE
+    map_lights: int = 1
+    probe_size: int = BY_PICTURE
     probe_position: str = "camera"
     screen_steps: int = 256
 
@@ -254,6 +260,11 @@ class FrameOptions:
         return self.shadows == "map" or self.has_probe
 
     @property
+    def probe_face(self) -> int:
+        """Pixels a side of a probe's faces: the six have about as many as the probe has texels."""
+        return self.probe_size // 2
+
+    @property
     def shadow_steps(self) -> int:
         """What shadow results are parts of (passes/shaders/shadow_visibility.wgsl)."""
         return SHADOW_STEPS if self.shadows == "map" else 1
@@ -310,6 +321,25 @@ class FrameOptions:
         options = self
         for ray_type, bits in ray_bits:
             options = options.with_mask(ray_type, options.mask(ray_type) & bits)
+        return options
+
+    def sized(self, lights: int) -> "FrameOptions":
+        """The same for a scene of so many lights, with the sizes that are BY_PICTURE chosen: a
+        face of a map about as wide as the picture, as far as MAP_TEXELS go, a probe at least half
+        as high."""
+        options = self
+        if self.has_shadow_map:
+            size = self.shadow_map_size
+            if size == BY_PICTURE:
+                longer = max(self.width, self.height)
+                size = next((s for s in SHADOW_MAP_SIZES if longer <= s >= 256), LARGEST_MAP)
+                size = min(size, LARGEST_MAP)
+                while 5 * lights * size**2 > MAP_TEXELS:
+                    size //= 2
+            options = replace(options, map_lights=lights, shadow_map_size=size)
+        if self.has_probe and self.probe_size == BY_PICTURE:
+            size = next((s for s in PROBE_SIZES if self.height / 2 <= s >= 128), PROBE_SIZES[-1])
+            options = replace(options, probe_size=size)
         return options
 
     def with_mask(self, ray_type: str, mask: int) -> "FrameOptions":

@@ -21,12 +21,11 @@ from passes.mixed import mixes
 from passes.mixed_passes import mixed_passes
 from passes.motion import PreviousPicture
 from passes.probe_passes import probe_passes
-from passes.raster_targets import NO_QUEUE
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, reflection_types
 from passes.rough_fallback import probe_texture, rough_constants
 from passes.screen_passes import screen_reflection
 from passes.shadow_map_passes import (
-    NO_PUSH,
+    KEEP_LIGHT,
     map_reflected_shadows,
     map_shadows,
     shadow_map_depths,
@@ -196,7 +195,7 @@ def _shade(make: StagePasses) -> list[Pass]:
             f"shade/{ray.name}",
             "shade",
             ray.name,
-            slots={"path": path_shader(ray)} | ({"push": NO_PUSH} if by_map else {}),
+            slots={"path": path_shader(ray)} | ({"push": KEEP_LIGHT} if by_map else {}),
             constants={
                 "BOUNCE": ray.bounce,
                 "COUNT": make.options.count,
@@ -206,7 +205,7 @@ def _shade(make: StagePasses) -> list[Pass]:
             },
             queue=ray.queue,
             results=ray.results,
-            push_queue=NO_QUEUE if by_map else filled_queue(make.options, SHADOW),
+            push_queue=SHADOW.results if by_map else filled_queue(make.options, SHADOW),
             # Where nobody reads them something has to be bound all the same.
             hit_records="hit_records" if is_fine else "surface",
             order=f"{hits_of(ray)}_order" if is_sorted else "texels",

@@ -79,6 +79,7 @@ class FrameStats:
     timing_source: str
     failures: tuple[str, ...] = ()
     found: dict[str, int] | None = None  # of passes.screen_counts.COUNT_NAMES; counted
+    reused: tuple[str, ...] = ()  # passes left out: what they wrote in an earlier frame stands
     begins: tuple[float, ...] = ()  # of the passes, from the first one's begin on
     history_lost: str = ""  # why it remembers no light, where it should
     inputs: FrameInputs | None = field(default=None, compare=False, repr=False)  # what it drew

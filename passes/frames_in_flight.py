@@ -35,6 +35,7 @@ class _Sent:
     traffic: Traffic
     inputs: FrameInputs
     history_lost: str
+    reused: tuple[str, ...]
     encode_ms: float = 0.0
 
 
@@ -66,7 +67,12 @@ class FramesInFlight:
         size = sum(item[2] for item in copies)
         if self._ring is None:
             self._ring = ReadbackRing(device, size)
-        sent = _Sent(replace(traffic, readback_bytes=size), inputs, self.data.history_lost)
+        sent = _Sent(
+            replace(traffic, readback_bytes=size),
+            inputs,
+            self.data.history_lost,
+            self.frame.reused,
+        )
         self._ring.encode(encoder, copies, sent)
         encoded = time.perf_counter()
         device.wgpu.queue.submit([encoder.finish()])
@@ -94,7 +100,7 @@ class FramesInFlight:
         known: dict[str, Any] = {"dropped": 0, "valid": True, "failures": ()}
         if unbuilt or layout.troubled(packed):
             known = counts()
-        known |= known_of(facts, sent.traffic, sent.inputs, sent.history_lost)
+        known |= known_of(facts, sent.traffic, sent.inputs, sent.history_lost, sent.reused)
         period_ns = self.data.device.timestamp_period_ns
         ticks = packed[layout.size :]
         times = partial(_read_times, self.frame.names, ticks, period_ns, sent.encode_ms)

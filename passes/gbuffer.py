@@ -19,11 +19,11 @@ from engine.gpu.shader import compose
 from engine.gpu.stage import BindGroups, read_bindings
 from passes.frame_uniforms import FRAME_UNIFORMS
 from passes.gpu_scene import GpuScene
+from passes.layer_copy import IDS_FORMAT, LayerCopy
 
 U32 = NDArray[np.uint32]
 Seen = NDArray[np.bool_] | None  # by object; None: all
 
-IDS_FORMAT = "rg32uint"
 ENTRIES = ("opaque_main", "alpha_main", "sphere_main")  # drawn in this order
 BOX_VERTICES = 36  # that a sphere is drawn with
 NOTHING = 0xFFFFFFFF  # `object` of a pixel that sees no triangle
@@ -146,11 +146,14 @@ def draw_pass(
     frame: str = "frame",
     seen: str = "",
     ids: bool = True,
+    below: LayerCopy | None = None,
+    kept: str = "",
 ) -> Pass:
     """Draws every object of the scene that shares a bit with `mask`, non-opaque ones with the alpha
     test, spheres by the boxes around them, as the FRAME_UNIFORMS resource `frame` sees them.
     `seen` names the resource that says which of them it may see (`passes.view_culling`), "" if it
-    sees all. Without `ids` there is no colour attachment, depth alone is drawn."""
+    sees all. Without `ids` there is no colour attachment, depth alone is drawn. It is drawn over
+    what is `below`; `kept` as `Pass` has it."""
     device = scene.device
     accept = "accept_alpha" if scene.has_alpha else "accept_opaque"
     slots = {"accept": f"passes/shaders/{accept}.wgsl"}
@@ -190,6 +193,8 @@ def draw_pass(
         encoder = device.wgpu.create_render_bundle_encoder(
             label=name, color_formats=formats, depth_stencil_format="depth32float"
         )
+        if below:
+            below.put(encoder, resources)
         put(encoder, resources, draws.instanced(seen_now(resources)))
         return encoder.finish()
 
@@ -209,6 +214,8 @@ def draw_pass(
                 encoder.draw_indexed(3 * draw.triangles, draw.copies, 3 * draw.first, 0, draw.at)
 
     def put_part(encoder: Any, resources: Resources, first: int, count: int) -> None:
+        if below and first == 0:
+            below.put(encoder, resources)
         put(encoder, resources, draws.within(first, count, seen_now(resources)))
 
     def encode(encoder: Any, resources: Resources) -> None:
@@ -227,4 +234,6 @@ def draw_pass(
         words=draws.split,
         at=(frame, FRAME_UNIFORMS.offsets["split_object"]),
     )
-    return Pass(name, (frame, *reads, *also_reads), writes, encode, attachments, parts)
+    under = below.reads if below else ()
+    read = (frame, *reads, *also_reads, *under)
+    return Pass(name, read, writes, encode, attachments, parts, kept)

@@ -61,13 +61,7 @@ class HybridFrame:
                 f"{device.info.adapter} has no operations of subgroups (feature subgroup): use "
                 "--compaction workgroup"
             )
-        lights = len(prepared.scene.lights)
-        if options.shadows == "map" and lights > 1:
-            raise UserError(
-                f"{prepared.scene.name}: a shadow map is of one light, the scene has {lights}: use "
-                "--shadows rays"
-            )
-        options = options.within(prepared.scene.ray_bits)
+        options = options.within(prepared.scene.ray_bits).sized(len(prepared.scene.lights))
         self.device = device
         self.options = options
         compiled = device.composer.compile_ms

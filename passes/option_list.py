@@ -27,8 +27,9 @@ __all__ = [
     "find_option",
 ]
 
-# Sizes are the window's, and queues hold every ray unless a test wants them to overflow.
-NOT_FOR_USERS = ("width", "height", "queue_fraction")
+# Sizes are the window's, lights the scene's, and queues hold every ray unless a test wants them to
+# overflow.
+NOT_FOR_USERS = ("width", "height", "map_lights", "queue_fraction")
 
 OPTIONS: tuple[Option, ...] = (
     *BUILD,

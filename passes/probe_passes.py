@@ -1,23 +1,26 @@
-"""A reflection probe: what is seen from one point in all directions, captured in each frame.
+"""A reflection probe: what is seen from one point in all directions.
 
+    probe/still/0..5 where a scene moves: what of it never does, for each face
     probe/ids/0..5   object and triangle in each direction: six faces of a cube, by the rasteriser
-    probe/light      lit: emission, ambient light, the first area light through its shadow map
+    probe/light      lit: emission, ambient light, the area lights through their shadow maps
     probe/blur       levels of blur, for rough surfaces
 
 The point is the camera's, so that nothing near it is missed, or the middle of the scene's box
 (option `probe_position`); `FrameInputs.probe` names any other. Whoever looks a direction up
 corrects it by where it leaves the scene's box at rest (`passes/shaders/probe.wgsl`). What
-reflection rays see is drawn. A probe that is captured once and kept would cost nothing here, and
-show what has moved since where it was.
+reflection rays see is drawn, and only where that has changed (`passes.raster_redraw`): of a camera
+that moves the middle of the scene's box takes none of a frame's time.
 """
 
 from typing import Any
 
 from engine.frame.render_pass import Pass, Resources
+from passes.frame_options import FrameOptions
 from passes.gbuffer import depth_target, draw_pass, id_target
 from passes.gpu_scene import GpuScene
+from passes.layer_copy import LayerCopy
 from passes.probe_levels import level_sizes
-from passes.raster_targets import Target, frame_targets
+from passes.raster_targets import STILL, Target, frame_targets
 from passes.rays import REFLECTION
 from passes.shadow_map_passes import map_constants
 from passes.stage_passes import StagePasses
@@ -25,52 +28,72 @@ from passes.stage_passes import StagePasses
 
 def probe_passes(make: StagePasses) -> list[Pass]:
     """Those of the frame's probe; none where it has none."""
-    if not make.options.has_probe:
+    options = make.options
+    if not options.has_probe:
         return []
-    target = next(t for t in frame_targets(make.options) if t.name == "probe_ids")
-    mask, size = make.options.mask(REFLECTION.name), make.options.probe_size
-    view = target.view(0)
-    constants = probe_constants(make)
+    targets = frame_targets(options, make.scene.moving is not None)
+    found = [target for target in targets if target.base == "probe_ids"]
+    mask, size = options.mask(REFLECTION.name), options.probe_size
+    constants = probe_constants(options)
     return [
-        *(face_pass(make.scene, target, index, mask) for index in range(target.layers)),
+        *(
+            face_pass(make.scene, target, index, mask)
+            for target in sorted(found, key=lambda target: not target.is_still)
+            for index in range(target.layers)
+        ),
         make.over_items(
             "probe/light",
             "probe_light",
             size * size,
-            constants=constants | map_constants(make),
-            frame=view,
+            constants=constants | map_constants(options),
+            kept="probe/light/kept",
+            frame=found[0].view(0),
         ),
         make.over_items(
             "probe/blur",
             "probe_blur",
             sum(side * side for side in level_sizes(size)),
             constants=constants,
+            kept="probe/blur/kept",
             probe_out="probe",
         ),
     ]
 
 
-def probe_constants(make: StagePasses) -> dict[str, float]:
+def probe_constants(options: FrameOptions) -> dict[str, float]:
     """Of every stage that looks a probe up."""
-    return {"PROBE_SIZE": make.options.probe_size}
+    return {"PROBE_SIZE": options.probe_size}
 
 
 def face_pass(scene: GpuScene, target: Target, index: int, mask: int) -> Pass:
-    layer = target.layer(index)
+    """A face of its target. The still ones keep their depths, the others share one buffer."""
+    layer, is_still = target.layer(index), target.is_still
+    name = f"probe/{'still' if is_still else 'ids'}/{index}"
+    depths = f"probe_depth{STILL}" if is_still else "probe_depth"
+    depth = f"{depths}/{index if is_still else 0}"
+    below = None
+    if scene.moving and not is_still:
+        below = LayerCopy(
+            scene.device, name, f"probe_depth{STILL}/{index}", f"{target.base}{STILL}/{index}"
+        )
 
     def attachments(resources: Resources) -> dict[str, Any]:
         return {
             "color_attachments": [id_target(resources[layer])],
-            "depth_stencil_attachment": depth_target(resources["probe_depth/0"], "discard"),
+            "depth_stencil_attachment": depth_target(
+                resources[depth], "store" if is_still else "discard"
+            ),
         }
 
     return draw_pass(
-        f"probe/ids/{index}",
+        name,
         scene,
         mask,
         attachments,
-        writes=(target.name, "probe_depth"),
-        also_reads=(target.name, "probe_depth") if index else (),
+        writes=(target.name, layer, depths, depth),
+        also_reads=(target.name, depths, *(() if is_still else (depth,))) if index else (),
         frame=target.view(index),
         seen=target.seen(index),
+        below=below,
+        kept=target.kept(index),
     )

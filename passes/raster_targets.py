@@ -1,4 +1,4 @@
-"""What shadow maps and probes are drawn into, and the uniforms of their views."""
+"""What shadow maps and probes are drawn into."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,66 +6,94 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.frame.kept import Kept
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs
-from passes.gbuffer import IDS_FORMAT
-from passes.prepare import PreparedScene
-from passes.raster_views import CUBE, HALF_CUBE, RasterView, light_views, probe_views
+from passes.layer_copy import IDS_FORMAT
+from passes.raster_views import CUBE, LIGHT_FACES, RasterView, light_views, probe_views
 from passes.screen_counts import SCREEN_COUNTS
-from passes.view_culling import SeenObjects, object_boxes
+from passes.view_culling import SeenObjects
 
-NO_QUEUE = "no_queue"  # what a stage binds whose rays nobody traces
+STILL = "_still"  # of the name of a target that holds what never moves
+PROBE_STAGES = ("probe/light", "probe/blur")  # passes that work on what its faces show
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A texture `name` with a layer a view; layer k is the resource `name`/k, its uniforms
-    `name`/k/view. `size` in pixels, width and height alike."""
+    """A texture `name` with a layer a view; layer k is the resource `name`/k, its uniforms are
+    `name`/k/view. `size` in pixels, width and height alike. A target whose name ends in STILL has
+    the views of the one without."""
 
     name: str
     texel_format: str
     layers: int
     size: int
 
+    @property
+    def base(self) -> str:
+        return self.name.removesuffix(STILL)
+
+    @property
+    def is_still(self) -> bool:
+        return self.name.endswith(STILL)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether its layers are views; else they are depth buffers of views."""
+        return self.base in ("shadow_map", "probe_ids")
+
     def layer(self, index: int) -> str:
         return f"{self.name}/{index}"
 
     def view(self, index: int) -> str:
-        return f"{self.layer(index)}/view"
+        return f"{self.base}/{index}/view"
 
     def seen(self, index: int) -> str:
-        """Resource of the SeenObjects of the view."""
+        """Resource of the SeenObjects that are drawn there."""
         return f"{self.layer(index)}/seen"
 
+    def kept(self, index: int) -> str:
+        """Resource of the layer's Kept."""
+        return f"{self.layer(index)}/kept"
+
     def views(self, inputs: FrameInputs) -> list[RasterView]:
-        """Of each layer; none of a depth buffer that other views share."""
-        if self.name == "probe_depth":
-            return []
-        return light_views(inputs.light) if self.name == "shadow_map" else probe_views(inputs)
+        """Of each layer; of lights that are out there are none."""
+        if self.base == "shadow_map":
+            views = [view for light in inputs.lights for view in light_views(light)]
+            if len(views) > self.layers:
+                there = self.layers // LIGHT_FACES
+                raise ValueError(f"{len(inputs.lights)} lights, there are maps of {there}")
+            return views
+        return probe_views(inputs)
 
 
-def frame_targets(options: FrameOptions) -> list[Target]:
-    """Those of a frame with these options."""
+def frame_targets(options: FrameOptions, moves: bool = False) -> list[Target]:
+    """Those of a frame with these options, of a scene of which something `moves` or nothing."""
     found = []
     if options.has_shadow_map:
-        found.append(Target("shadow_map", "depth32float", len(HALF_CUBE), options.shadow_map_size))
+        layers, size = LIGHT_FACES * options.map_lights, options.shadow_map_size
+        names = ("shadow_map", f"shadow_map{STILL}") if moves else ("shadow_map",)
+        found += [Target(name, "depth32float", layers, size) for name in names]
     if options.has_probe:
-        size = options.probe_size // 2  # six faces have about as many texels as the probe
-        found.append(Target("probe_ids", IDS_FORMAT, len(CUBE), size))
+        size, faces = options.probe_face, len(CUBE)
+        found.append(Target("probe_ids", IDS_FORMAT, faces, size))
         found.append(Target("probe_depth", "depth32float", 1, size))
+        if moves:
+            found.append(Target(f"probe_ids{STILL}", IDS_FORMAT, faces, size))
+            found.append(Target(f"probe_depth{STILL}", "depth32float", faces, size))
     return found
 
 
 class RasterTargets:
     """Of one frame; without shadow maps and probes it is empty. `given` are the resources that hold
-    data before the frame, `cleared` those that begin as zeros."""
+    data before the frame, `cleared` those that begin as zeros. What the views see, and what of them
+    has to be drawn, `passes.raster_redraw` says."""
 
-    def __init__(self, device: Device, options: FrameOptions, prepared: PreparedScene) -> None:
+    def __init__(self, device: Device, options: FrameOptions, moves: bool) -> None:
         self.device = device
-        self._boxes = object_boxes(prepared) if options.has_shadow_map else None
-        self.targets = frame_targets(options)
+        self.targets = frame_targets(options, moves)
         self.textures: dict[str, Any] = {}
         self.resources: dict[str, Any] = {}
         self.given: tuple[str, ...] = ()
@@ -88,6 +116,7 @@ class RasterTargets:
         self.resources["probe"] = texture.create_view()
         self.resources["probe_light"] = device.buffer("probe_light", 16 * size * size)
         self.resources["screen_counts"] = device.buffer("screen_counts", SCREEN_COUNTS.size)
+        self.resources |= {f"{name}/kept": Kept() for name in PROBE_STAGES}
         self.given = (*self.given, "probe_light")
         self.cleared["screen_counts"] = None
 
@@ -110,23 +139,14 @@ class RasterTargets:
             self.resources[target.layer(index)] = texture.create_view(
                 dimension="2d", base_array_layer=index, array_layer_count=1
             )
-            if target.name != "probe_depth":
+            if target.drawn:
+                self.resources[target.seen(index)] = SeenObjects()
+                self.resources[target.kept(index)] = Kept()
+            if target.drawn and not target.is_still:
                 name = target.view(index)
                 usage = "UNIFORM|COPY_DST"
                 self.resources[name] = self.device.buffer(name, FRAME_UNIFORMS.size, usage)
-                self.resources[target.seen(index)] = SeenObjects()
                 self.given = (*self.given, name)
-
-    def write(self, inputs: FrameInputs, record: NDArray[np.void]) -> None:
-        """Before a frame is encoded: the views' uniforms, after the picture's `record`, and what
-        they see."""
-        for target in self.targets:
-            for index, view in enumerate(target.views(inputs)):
-                own = record.copy()
-                view.put_into(own, target.size)
-                self.device.write(self.resources[target.view(index)], own)
-                if self._boxes is not None:
-                    self.resources[target.seen(index)].mask = self._boxes.seen(view)
 
     def read(self, name: str) -> NDArray[Any]:
         """A target's texels, [layers, size, size] depths or [layers, size, size, 2] ids. Waits."""

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from engine.scene.light import RectLight
 from engine.scene.mesh import F64
-from passes.frame_uniforms import FrameInputs
+from passes.frame_uniforms import BASES, FRAME_UNIFORMS, LIGHT_PARTS, FrameInputs
+
+# Of FRAME_UNIFORMS, what a view has of the picture's.
+SCENE_FIELDS = (*BASES, "view_near")
+LIGHT_FIELDS = (
+    *(f"light_{part}" for part in LIGHT_PARTS),
+    "more_lights",
+    "light_count",
+    *(f"environment_{part}" for part in ("zenith", "horizon", "ground")),
+)
 
 # Axis, right and up of each face of a cube in its own x, y and z; x and y of a face run from -1 to
 # 1 along right and up. passes/shaders/probe.wgsl chooses by them.
@@ -31,6 +40,7 @@ HALF_CUBE = (
     ((0, 1, 0), (1, 0, 0), (0, 0, 1)),
     ((0, -1, 0), (1, 0, 0), (0, 0, 1)),
 )
+LIGHT_FACES = len(HALF_CUBE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +60,12 @@ class RasterView:
         sides = [self.axis + self.right, self.axis - self.right, lower, self.axis - self.up]
         return np.array(sides)
 
-    def put_into(self, record: NDArray[np.void], size: int) -> None:
-        """Makes a picture's FRAME_UNIFORMS record that of this view, `size` pixels a side."""
+    def record(self, picture: NDArray[np.void], size: int) -> NDArray[np.void]:
+        """The view's FRAME_UNIFORMS, `size` pixels a side, out of a picture's: the scene, the
+        lights and the environment are the same, what each sample of a picture changes is 0."""
+        record = np.zeros((), FRAME_UNIFORMS.dtype)
+        for name in (*SCENE_FIELDS, *LIGHT_FIELDS):
+            record[name] = picture[name]
         shift = 0.5 * self.up if self.half else np.zeros(3)
         up = self.up - shift
         rows = np.zeros((4, 4))
@@ -68,6 +82,15 @@ class RasterView:
         record["camera_up"][:3] = up
         record["width"] = record["height"] = size
         record["pixel_spread"] = 2 / size
+        return record
+
+
+def view_key(record: NDArray[np.void]) -> bytes:
+    """All of a view's record that what is drawn there depends on: not the lights."""
+    drawn = record.copy()
+    for name in LIGHT_FIELDS:
+        drawn[name] = 0
+    return drawn.tobytes()
 
 
 def probe_views(inputs: FrameInputs) -> list[RasterView]:
@@ -78,8 +101,8 @@ def probe_views(inputs: FrameInputs) -> list[RasterView]:
 
 
 def light_views(light: RectLight) -> list[RasterView]:
-    """Five about the light's centre, in the order of HALF_CUBE; its z is the light's normal, its x
-    along `half_u`."""
+    """LIGHT_FACES about the light's centre, in the order of HALF_CUBE; its z is the light's normal,
+    its x along `half_u`."""
     x = light.half_u / np.linalg.norm(light.half_u)
     axes = np.stack([x, np.cross(light.normal, x), light.normal])
     faces = np.array(HALF_CUBE, np.float64) @ axes

@@ -82,12 +82,16 @@ def collect_stats(
     return FrameStats(
         **read_times(times),
         **read_counts(facts, numbers, unbuilt),
-        **known_of(facts, traffic, inputs, history_lost),
+        **known_of(facts, traffic, inputs, history_lost, times.reused),
     )
 
 
 def known_of(
-    facts: ReadFacts, traffic: Traffic, inputs: FrameInputs, history_lost: str
+    facts: ReadFacts,
+    traffic: Traffic,
+    inputs: FrameInputs,
+    history_lost: str,
+    reused: tuple[str, ...],
 ) -> dict[str, Any]:
     """The fields that nothing has to be read back for."""
     return {
@@ -97,6 +101,7 @@ def known_of(
         "forced_waits": traffic.forced_waits,
         "timing_source": facts.timing_source,
         "history_lost": history_lost,
+        "reused": reused,
         "inputs": inputs,
     }
 

@@ -26,7 +26,7 @@ def screen_reflection(make: StagePasses) -> Pass:
             "SCREEN_STEPS": options.screen_steps,
             "COUNT": options.count,
             "WITHOUT_COLOR": options.finds_edges,
-            **probe_constants(make),
+            **probe_constants(options),
         },
         block=block,
     )

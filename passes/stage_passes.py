@@ -98,12 +98,14 @@ class StagePasses:
         count: int,
         *,
         constants: Mapping[str, float] | None = None,
+        kept: str = "",
         **bind: str,
     ) -> Pass:
-        """One lane for each of `count` items, in groups of 64."""
+        """One lane for each of `count` items, in groups of 64; `kept` as `Pass` has it."""
         stage = self._stage(name, file, constants=constants)
         first = bind.get("frame", "frame"), FRAME_UNIFORMS.offsets["first_group"]
-        return stage_pass(name, stage, -(-count // 64), bind=bind, first_unit=first)
+        groups = -(-count // 64)
+        return stage_pass(name, stage, groups, bind=bind, first_unit=first, kept=kept)
 
     def arguments(
         self, name: str, queue: str, other_queue: str | None = None, again: str = ""

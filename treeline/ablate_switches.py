@@ -90,9 +90,7 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     screen = "screen" if frame.reflections == "rays" else "rays"
     found.append(_option("reflections", settings, reflections=screen))
     shadow_map = "map" if frame.shadows == "rays" else "rays"
-    drawn = shadow_map == "rays" or len(scene.lights) == 1
-    switch = _option("shadows", settings, shadows=shadow_map) if drawn else None
-    add("shadows", switch, "a shadow map is of one light")
+    found.append(_option("shadows", settings, shadows=shadow_map))
     for name in ("history", "denoiser"):
         used = getattr(frame, name) > 0
         add(name, _option(name, settings, **{name: 0}) if used else None, "there is none")

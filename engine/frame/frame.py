@@ -29,12 +29,15 @@ class FrameOrderError(Exception):
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
     """`spans_ms` [passes, 2] begin and end from the frame's first timestamp (NaN without a
-    timer); `encode_ms` is the host's time to encode and submit, `wait_ms` until it was read."""
+    timer); `encode_ms` is the host's time to encode and submit, `wait_ms` until it was read.
+    `reused` are the passes whose results were left as an earlier frame wrote them: their spans are
+    what it took to leave them out."""
 
     names: tuple[str, ...]
     spans_ms: NDArray[np.float64]
     encode_ms: float
     wait_ms: float
+    reused: tuple[str, ...] = ()
 
     @property
     def passes_ms(self) -> dict[str, float]:
@@ -77,14 +80,23 @@ class Frame:
         self.part_sizes = PartSizes()
         self.timed = device.timing_source == "timestamp-query"
         self.names = tuple(p.name for p in self.passes)
+        self.reused: tuple[str, ...] = ()  # passes that the frame encoded last left out
         check_order(self.passes, (*given, *self.cleared))
 
     def encode(self) -> Any:
         """Every pass in a command encoder that somebody else finishes and submits."""
         encoder = self._begin()
         for index, item in enumerate(self.passes):
-            self._encode(encoder, item, self.timer.writes(index))
+            timestamps = self.timer.writes(index)
+            if item.name not in self.reused:
+                self._encode(encoder, item, timestamps)
+            elif timestamps:
+                # Queries that nobody writes cannot be resolved: an empty pass writes them.
+                self._compute_passes.begin(encoder, item.name, timestamps).end()
         self.timer.resolve(encoder)
+        for item in self.passes:
+            if item.name not in self.reused:
+                self._written(item)
         return encoder
 
     def submit(self) -> None:
@@ -92,6 +104,8 @@ class Frame:
         self.device.wgpu.queue.submit([self.encode().finish()])
 
     def _begin(self) -> Any:
+        kept = [item for item in self.passes if item.kept]
+        self.reused = tuple(i.name for i in kept if self.resources[i.kept].stands)
         encoder = self.device.wgpu.create_command_encoder(label="frame")
         for name, size in self.cleared.items():
             encoder.clear_buffer(self.resources[name], 0, size)
@@ -106,20 +120,26 @@ class Frame:
     ) -> None:
         """`part` is first unit, count and total of a part; None: the whole pass."""
         scope: Any
+        first, count, total = (0, 1, 1) if part is None else part
+        if item.kept and first == 0:
+            self.resources[item.kept].begin()  # `_written` follows once all of it is submitted
         if item.attachments is None:
             scope = self._compute_passes.begin(encoder, item.name, timestamps)
         else:
             extra = {"timestamp_writes": timestamps} if timestamps else {}
             attachments = item.attachments(self.resources)
             if part is not None:
-                first, count, total = part
                 attachments = part_attachments(attachments, first == 0, first + count == total)
             scope = encoder.begin_render_pass(label=item.name, **attachments, **extra)
         if part is None or item.parts is None:
             item.encode(scope, self.resources)
         else:
-            item.parts.encode(scope, self.resources, part[0], part[1])
+            item.parts.encode(scope, self.resources, first, count)
         scope.end()
+
+    def _written(self, item: Pass) -> None:
+        if item.kept:
+            self.resources[item.kept].end()
 
     def tick_copies(self) -> list[tuple[Any, int, int]]:
         """What a `ReadbackRing` has to copy behind `encode` for `times_of`."""
@@ -134,7 +154,8 @@ class Frame:
         submitted = time.perf_counter()
         spans = self.timer.read_ms()
         done = time.perf_counter()
-        return FrameTimes(self.names, spans, 1e3 * (submitted - start), 1e3 * (done - submitted))
+        host = 1e3 * (submitted - start), 1e3 * (done - submitted)
+        return FrameTimes(self.names, spans, *host, self.reused)
 
     def _run_by_wall_clock(self) -> FrameTimes:
         """Submits pass by pass and waits for each."""
@@ -143,13 +164,16 @@ class Frame:
         encode_ms = 0.0
         spans = np.zeros((len(self.passes), 2))
         for index, item in enumerate(self.passes):
-            began = time.perf_counter()
-            encoder = self._encoder(item)
-            self._encode(encoder, item, None)
-            encoded, ended = self._finish(encoder)
+            began = encoded = ended = time.perf_counter()
+            if item.name not in self.reused:
+                encoder = self._encoder(item)
+                self._encode(encoder, item, None)
+                encoded, ended = self._finish(encoder)
+                self._written(item)
             encode_ms += 1e3 * (encoded - began)
             spans[index] = 1e3 * (encoded - start), 1e3 * (ended - start)
-        return FrameTimes(self.names, spans, encode_ms, float(spans[-1, 1] - encode_ms))
+        waited = float(spans[-1, 1] - encode_ms)
+        return FrameTimes(self.names, spans, encode_ms, waited, self.reused)
 
     def steps(self, budget_ms: float) -> Generator[float, None, FrameTimes]:
         """The frame a step at a time: each is submitted and waited for, and takes about
@@ -165,6 +189,8 @@ class Frame:
         for index, item in enumerate(self.passes):
             total = 1 if item.parts is None else item.parts.units(self.resources)
             done = count = 0
+            if item.name in self.reused:
+                total = 0
             while done < total:
                 used_ms = 1e3 * (time.perf_counter() - began)
                 expected_ms = self.part_sizes.unit_ms(item.name)
@@ -182,9 +208,11 @@ class Frame:
                 pass_ms[index] += took_ms
                 done += count
                 parts_done += 1
+            if total:
+                self._written(item)
         ends = np.cumsum(pass_ms)
         spans = np.stack([ends - pass_ms, ends], axis=1)
-        return FrameTimes(self.names, spans, encode_ms, float(pass_ms.sum()))
+        return FrameTimes(self.names, spans, encode_ms, float(pass_ms.sum()), self.reused)
 
     def _run_part(self, item: Pass, first: int, count: int, total: int) -> tuple[float, float]:
         """Encodes, submits and waits for a part. When it was encoded and when it ended."""
@@ -220,7 +248,8 @@ def times_of(
     names: tuple[str, ...], ticks: NDArray[np.uint64], period_ns: float, encode_ms: float
 ) -> FrameTimes:
     """Of a frame that nobody waited for, from its copied ticks, each `period_ns` long; NaN without
-    any: where the wall clock is the timing source, which needs the waits."""
+    any: where the wall clock is the timing source, which needs the waits. What it `reused` its
+    sender knows."""
     spans = spans_ms(ticks, period_ns) if len(ticks) else np.full((len(names), 2), np.nan)
     return FrameTimes(names, spans, encode_ms, 0.0)
 

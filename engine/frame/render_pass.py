@@ -41,6 +41,10 @@ class Pass:
     `encode(encoder, resources)` gets the compute or render pass encoder that `Frame` began.
     A render pass gives `attachments(resources)`: what `begin_render_pass` takes besides the
     label and the timestamps. One without `parts` is always encoded whole.
+
+    `kept` names a resource, an `engine.frame.kept.Kept`: where that says that what the pass wrote
+    in an earlier frame still stands, the frame leaves the pass out and says so
+    (`FrameTimes.reused`). Whatever else writes what the pass writes has to know the same.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Pass:
     encode: Callable[[Any, Resources], None]
     attachments: Callable[[Resources], dict[str, Any]] | None = None
     parts: Parts | None = None
+    kept: str = ""
 
 
 def stage_pass(
@@ -59,6 +64,7 @@ def stage_pass(
     arguments: str | None = None,
     bind: Mapping[str, str] | None = None,
     first_unit: tuple[str, int] | None = None,
+    kept: str = "",
 ) -> Pass:
     """A pass that dispatches one stage over `groups` workgroups (a count or x, y), or over the
     group counts that an earlier pass wrote into the buffer `arguments`.
@@ -99,4 +105,4 @@ def stage_pass(
         # More would be folded into rows, of which the last may reach into the next part.
         most = WORKGROUPS_PER_DIMENSION
         parts = Parts(units, encode_part, lambda first: (first,), first_unit, most)
-    return Pass(name, tuple(reads), writes, encode, parts=parts)
+    return Pass(name, tuple(reads), writes, encode, parts=parts, kept=kept)

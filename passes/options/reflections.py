@@ -87,7 +87,8 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=PROBE_SIZES,
-        help="Pixels a side of the probe that shows what a reflection does not find on the screen.",
+        help="Pixels a side of the probe that shows what a reflection does not find on the screen; "
+        "0: by the picture's size.",
     ),
     of_frame(
         "probe_position",

@@ -11,8 +11,8 @@ SHADOW_MAP: tuple[Option, ...] = (
         "frame",
         "rays",
         choices=SHADOWS,
-        help="The light's shadows by rays, or by a map of depths that is drawn from it.",
-        follows=(("raster", "a map of depths is drawn"),),
+        help="The lights' shadows by rays, or by maps of depths that are drawn from them.",
+        follows=(("raster", "maps of depths are drawn"),),
     ),
     of_frame(
         "shadow_map_size",
@@ -21,7 +21,7 @@ SHADOW_MAP: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=SHADOW_MAP_SIZES,
-        help="Pixels a side of each of the shadow map's five faces.",
+        help="Pixels a side of each of a shadow map's five faces; 0: by the picture's size.",
     ),
 )
 

@@ -26,12 +26,14 @@ fn sampled_light(light_uv: u32) -> u32 {
     return select(0u, light_uv >> 28u, frame.light_count > 1u);
 }
 
+// The point's place on its light, 0 to 1.
+fn sampled_place(light_uv: u32) -> vec2f {
+    if (frame.light_count <= 1u) { return unpack2x16unorm(light_uv); }
+    return vec2f(vec2u(light_uv & 0x3fffu, (light_uv >> 14u) & 0x3fffu)) / 16383.0;
+}
+
 fn light_point(light_uv: u32) -> vec3f {
-    var uv = unpack2x16unorm(light_uv);
-    if (frame.light_count > 1u) {
-        uv = vec2f(vec2u(light_uv & 0x3fffu, (light_uv >> 14u) & 0x3fffu)) / 16383.0;
-    }
-    let s = 2.0 * uv - 1.0;
+    let s = 2.0 * sampled_place(light_uv) - 1.0;
     let light = light_at(sampled_light(light_uv));
     return light.center + s.x * light.half_u + s.y * light.half_v;
 }

@@ -1,5 +1,5 @@
 // Lights what a probe sees, a texel of its octahedral square a lane: emission, ambient light, and
-// the area light from its centre as far as the shadow map lets it. `frame` is the view of one of the
+// the area lights from their centres as far as the shadow maps let them. `frame` is the view of one of the
 // probe's faces, so that the eye is the probe's point.
 #import passes.frame_uniforms
 #import "passes/shaders/material.wgsl"
@@ -65,10 +65,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             * ambient_radiance(point.shading_normal)
         + specular * environment(reflect(direction, point.shading_normal));
     let centre = vec2f(0.5);
-    let light = light_from(pack_light(centre, 0u), point.position, point.geometric_normal,
-        point.shading_normal, view, material.base_color, material.metalness, material.roughness);
-    if (!is_black(light.radiance)) {
-        radiance += light.radiance * map_visibility(point.position, point.geometric_normal, centre);
+    for (var i = 0u; i < max(frame.light_count, 1u); i += 1u) {
+        let light = light_from(pack_light(centre, i), point.position, point.geometric_normal,
+            point.shading_normal, view, material.base_color, material.metalness, material.roughness);
+        if (!is_black(light.radiance)) {
+            radiance += light.radiance * map_visibility(i, point.position, point.geometric_normal, centre);
+        }
     }
     probe_light[index] = vec4f(min(radiance, vec3f(6.0e4)), 1.0);
 }

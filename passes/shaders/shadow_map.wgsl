@@ -1,13 +1,16 @@
-// How much of the area light a point sees, from a map of depths about the light's centre: five
-// layers, the faces of half a cube that opens along the light's normal (passes/raster_views.py).
+// How much of an area light a point sees, from a map of depths about the light's centre: five
+// layers a light, the faces of half a cube that opens along its normal (passes/raster_views.py).
 //
 // Percentage-closer soft shadows (Fernando, "Percentage-Closer Soft Shadows", 2005) without a depth
 // bias by slope: the receiver is taken for a plane, and a texel is compared with that plane where
 // the texel's own ray meets it. A blocker counts if it hides a point of the light from here (as in
 // Guennebaud et al., "Real-Time Soft Shadow Mapping by Backprojection", 2006); the mean over those
 // gives the filter's width. Needs `frame` and `shadow_map`.
+#import "passes/shaders/rect_light.wgsl"
 
 override SHADOW_MAP_SIZE: u32 = 1024u; // pixels a side of a layer
+
+const LIGHT_FACES: u32 = 5u; // layers a light
 
 const SHADOW_TAPS_A_SIDE: u32 = 4u; // of the filter, which visits so many points squared
 // Blockers are looked for up to this many times the light's size from the point, as seen from the
@@ -32,14 +35,13 @@ struct LightAxes {
     z: vec3f, // the light's normal
 }
 
-fn light_axes() -> LightAxes {
-    let x = normalize(frame.light_half_u.xyz);
-    let z = frame.light_normal.xyz;
-    return LightAxes(x, cross(z, x), z);
+fn light_axes(light: RectLight) -> LightAxes {
+    let x = normalize(light.half_u);
+    return LightAxes(x, cross(light.normal, x), light.normal);
 }
 
-// The texel that the direction `d` from the light's centre goes through.
-fn map_texel(axes: LightAxes, d: vec3f) -> MapTexel {
+// The texel that the direction `d` from the light's centre goes through; its map begins at `first`.
+fn map_texel(axes: LightAxes, first: u32, d: vec3f) -> MapTexel {
     let p = vec3f(dot(d, axes.x), dot(d, axes.y), dot(d, axes.z));
     let a = abs(p);
     var axis = axes.z;
@@ -69,7 +71,7 @@ fn map_texel(axes: LightAxes, d: vec3f) -> MapTexel {
     let place = vec2f(0.5 + 0.5 * tangent.x, 0.5 - 0.5 * y) * size;
     var texel: MapTexel;
     texel.pixel = vec2u(clamp(place, vec2f(0.0), vec2f(size - 1.0)));
-    texel.layer = layer;
+    texel.layer = first + layer;
     let centre = (vec2f(texel.pixel) + 0.5) / size;
     let right_part = 2.0 * centre.x - 1.0;
     let up_part = select(1.0 - 2.0 * centre.y, 1.0 - centre.y, half_face);
@@ -95,20 +97,22 @@ fn receiver_depth(axes: LightAxes, r: Receiver, direction: vec3f) -> f32 {
     return depth;
 }
 
-// Part of the light, 0 to 1, that is seen from `position` on a surface with this normal, turned to
-// either side. `jitter` in [0, 1)^2 places all these points in their cells.
-fn map_visibility(position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 {
-    let axes = light_axes();
+// Part of light number `number`, 0 to 1, that is seen from `position` on a surface with this normal,
+// turned to either side. `jitter` in [0, 1)^2 places all these points in their cells.
+fn map_visibility(number: u32, position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 {
+    let light = light_at(number);
+    let axes = light_axes(light);
+    let first = LIGHT_FACES * number;
     var r: Receiver;
-    r.offset = position - frame.light_center.xyz;
+    r.offset = position - light.center;
     r.normal = select(surface_normal, -surface_normal, dot(surface_normal, r.offset) > 0.0);
     let texel_part = 2.0 / f32(SHADOW_MAP_SIZE);
     let reach = max(abs(dot(r.offset, axes.x)), max(abs(dot(r.offset, axes.y)), dot(r.offset, axes.z)));
     r.offset += (SHADOW_BIAS * texel_part * reach) * r.normal;
     r.height = dot(r.offset, axes.z);
     if (r.height <= 0.0) { return 0.0; }
-    let u = frame.light_half_u.xyz;
-    let v = frame.light_half_v.xyz;
+    let u = light.half_u;
+    let v = light.half_v;
     let u2 = dot(u, u);
     let v2 = dot(v, v);
     let least = sqrt(min(u2, v2)); // of the light's half edges
@@ -117,7 +121,7 @@ fn map_visibility(position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 
     var width = 0.0; // of the penumbra here, in lights
     for (var i = 0u; i <= 4u * SHADOW_RINGS; i += 1u) {
         let s = search_point(i, jitter);
-        let texel = map_texel(axes, r.offset + s.x * u + s.y * v);
+        let texel = map_texel(axes, first, r.offset + s.x * u + s.y * v);
         let depth = frame.view_near / max(texel.stored, 1.0e-30);
         if (depth >= receiver_depth(axes, r, texel.direction)) { continue; }
         let blocker = depth * texel.direction;
@@ -140,7 +144,7 @@ fn map_visibility(position: vec3f, surface_normal: vec3f, jitter: vec2f) -> f32 
     var hidden = 0u;
     for (var i = 0u; i < SHADOW_TAPS_A_SIDE * SHADOW_TAPS_A_SIDE; i += 1u) {
         let s = width * tap(i, jitter);
-        let texel = map_texel(axes, r.offset + s.x * u + s.y * v);
+        let texel = map_texel(axes, first, r.offset + s.x * u + s.y * v);
         let depth = frame.view_near / max(texel.stored, 1.0e-30);
         hidden += select(0u, 1u, depth < receiver_depth(axes, r, texel.direction));
     }

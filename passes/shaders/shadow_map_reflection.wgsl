@@ -1,10 +1,10 @@
-// What hits of reflection rays see of the area light, looked up in its shadow map, where shadow rays
-// would leave what they found; shaded hits that receive no light are left alone.
+// What hits of reflection rays see of the area lights, looked up in their shadow maps, where shadow
+// rays would leave what they found and the sampled points of the lights lie (keep_light.wgsl); shaded
+// hits that receive no light are left alone.
 #import passes.frame_uniforms
 #import "bvh/shaders/ray.wgsl"
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/light.wgsl"
-#import "passes/shaders/sample_light.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 #import "passes/shaders/shadow_map.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
@@ -43,8 +43,9 @@ fn main(
         let light = reflected[reflected_light_place(pixel, BOUNCE, number)];
         if (is_black(unpack_radiance(light))) { continue; } // as it is where nothing was hit
         let point = surface_point(hit.object, hit.primitive, hit.u, hit.v);
-        let jitter = unpack2x16unorm(sample_light(pixel, light_dimension(BOUNCE, number), 0u));
-        shadow_results[shadow_slot(pixel, BOUNCE, number)] =
-            pack_visibility(map_visibility(point.position, point.geometric_normal, jitter));
+        let slot = shadow_slot(pixel, BOUNCE, number);
+        let sampled = shadow_results[slot];
+        shadow_results[slot] = pack_visibility(map_visibility(
+            sampled_light(sampled), point.position, point.geometric_normal, sampled_place(sampled)));
     }
 }

@@ -1,11 +1,10 @@
-// What visible surfaces see of the area light, looked up in its shadow map, where shadow rays would
-// leave what they found. The point of the light that the pixel's direct light is sampled at
-// jitters the filter.
+// What visible surfaces see of the area lights, looked up in their shadow maps, where shadow rays
+// would leave what they found. There lies the point of the light that the pixel's direct light is
+// sampled at (keep_light.wgsl), which jitters the filter.
 #import passes.frame_uniforms
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/light.wgsl"
-#import "passes/shaders/sample_light.wgsl"
 #import "passes/shaders/tone_map.wgsl"
 #import "passes/shaders/shadow_map.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
@@ -26,10 +25,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let seen = textureLoad(visibility, pixel, 0);
     for (var number = 0u; number < SHADOW_RAYS; number += 1u) {
         let slot = shadow_slot(index, 0u, number);
-        shadow_results[slot] = 0u;
-        if (is_black(unpack_radiance(direct[direct_place(index, number)]))) { continue; }
+        if (is_black(unpack_radiance(direct[direct_place(index, number)]))) {
+            shadow_results[slot] = 0u;
+            continue;
+        }
         let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
-        let jitter = unpack2x16unorm(sample_light(index, light_dimension(0u, number), 0u));
-        shadow_results[slot] = pack_visibility(map_visibility(point.position, point.geometric_normal, jitter));
+        let sampled = shadow_results[slot];
+        shadow_results[slot] = pack_visibility(map_visibility(
+            sampled_light(sampled), point.position, point.geometric_normal, sampled_place(sampled)));
     }
 }

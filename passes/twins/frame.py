@@ -16,7 +16,6 @@ from passes.frame_uniforms import FrameInputs, frame_inputs
 from passes.lights_apart import NO_REFLECTION_QUEUE
 from passes.mixed import mixes
 from passes.prepare import PreparedScene
-from passes.raster_targets import NO_QUEUE
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, reflection_types
 from passes.rough_fallback import probe_texture
 from passes.shadow_slots import shadow_slots
@@ -98,6 +97,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
                 is_sorted=is_sorted,
                 bounce=ray.bounce,
                 without_color=options.finds_edges,
+                keep_light=by_map,
                 **chosen,
             )
             bind = {"queue": ray.queue, "results": ray.results}
@@ -105,7 +105,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
                 keys = CpuPass(f"{name}/keys", hit_keys, {**bind, **hits})
                 found += [keys, radix_pass(name, hits_of(ray))]
             bind |= {
-                "push_queue": NO_QUEUE if by_map else filled(SHADOW),
+                "push_queue": SHADOW.results if by_map else filled(SHADOW),
                 "hit_records": hit_records,
                 "order": hits["order"] if is_sorted else "texels",
             }
@@ -127,7 +127,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         found = []
         if by_rays:
             found += [*reflection_rays, *queues.traversed(REFLECTION), *bounces()]
-        found += map_shadows(slots) if by_map else [shadow_rays]
+        found += map_shadows(options, slots) if by_map else [shadow_rays]
         found += shade_passes()
         if by_map:
             found += map_reflected_shadows(options, slots)
@@ -225,6 +225,7 @@ def run_cpu(
     `until/` (first of those; None: after the last). ValueError for a name that no pass has.
     `arrays` are the scene's where it has moved (`passes.gpu_scene.GpuScene.read_arrays`): there is
     no pose here."""
+    options = options.sized(len(prepared.scene.lights))
     inputs = inputs or frame_inputs(prepared, options)
     resources = make_resources(prepared, options, inputs, arrays)
     passes = cpu_passes(options, prepared.asks)

@@ -44,13 +44,18 @@ def sampled_light(frame: Any, light_uv: U32) -> U32:
     return light_uv >> np.uint32(28) if light_count(frame) > 1 else np.zeros_like(light_uv)
 
 
+def sampled_place(frame: Any, light_uv: U32) -> F32:
+    """[n, 2] on their lights, 0 to 1."""
+    if light_count(frame) <= 1:
+        return unpack_2x16_unorm(light_uv)
+    low = np.uint32(0x3FFF)
+    code = vector(light_uv & low, (light_uv >> np.uint32(14)) & low)
+    return np.asarray(code / np.float32(16383.0))
+
+
 def light_point(frame: Any, light_uv: U32) -> F32:
     """[n, 3] world space."""
-    uv = unpack_2x16_unorm(light_uv)
-    if light_count(frame) > 1:
-        low = np.uint32(0x3FFF)
-        uv = vector(light_uv & low, (light_uv >> np.uint32(14)) & low) / np.float32(16383.0)
-    s = np.float32(2.0) * uv - 1.0
+    s = np.float32(2.0) * sampled_place(frame, light_uv) - 1.0
     light = lights_at(frame, sampled_light(frame, light_uv))
     return np.asarray(light.center + s[..., :1] * light.half_u + s[..., 1:] * light.half_v)
 

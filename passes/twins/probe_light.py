@@ -11,6 +11,7 @@ from passes.twins.light import is_black, light_from, pack_light
 from passes.twins.material import material_at
 from passes.twins.pixel_hit import pixel_hit, pixel_primitive
 from passes.twins.probe_layout import octahedral_direction
+from passes.twins.rect_light import light_count
 from passes.twins.shadow_map import map_visibility
 from passes.twins.specular_albedo import specular_albedo
 from passes.twins.surface import face_viewer, surface_point
@@ -81,21 +82,28 @@ def probe_light(
     radiance = material.emissive + diffuse * ambient_radiance(frame, normal)
     radiance = radiance + specular * environment(frame, reflect(direction, normal))
     centre = np.full((len(seen), 2), np.float32(0.5))
-    light = light_from(
-        frame,
-        pack_light(frame, centre, np.zeros(len(seen), np.uint32)),
-        point.position,
-        point.geometric_normal,
-        normal,
-        view,
-        material.base_color,
-        material.metalness,
-        material.roughness,
-    )
-    lit = np.flatnonzero(~is_black(light.radiance))
-    visible = map_visibility(
-        frame, shadow_map, point.position[lit], point.geometric_normal[lit], centre[lit]
-    )
-    radiance[lit] += light.radiance[lit] * visible[:, None]
+    for i in range(light_count(frame)):
+        number = np.full(len(seen), i, np.uint32)
+        light = light_from(
+            frame,
+            pack_light(frame, centre, number),
+            point.position,
+            point.geometric_normal,
+            normal,
+            view,
+            material.base_color,
+            material.metalness,
+            material.roughness,
+        )
+        lit = np.flatnonzero(~is_black(light.radiance))
+        visible = map_visibility(
+            frame,
+            shadow_map,
+            number[lit],
+            point.position[lit],
+            point.geometric_normal[lit],
+            centre[lit],
+        )
+        radiance[lit] += light.radiance[lit] * visible[:, None]
     probe_light[covered, :3] = np.minimum(radiance, np.float32(6.0e4))
     probe_light[covered, 3] = 1

@@ -10,8 +10,8 @@ from bvh.oracle import trace
 from bvh.rays import make_rays
 from passes.frame_options import FULL_MASK, FrameOptions
 from passes.frame_uniforms import FrameInputs
-from passes.gbuffer import IDS_FORMAT
-from passes.raster_targets import NO_QUEUE, frame_targets
+from passes.layer_copy import IDS_FORMAT
+from passes.raster_targets import frame_targets
 from passes.rays import REFLECTION, SHADOW, reflection_types
 from passes.screen_counts import COUNT_NAMES
 from passes.shadow_slots import ShadowSlots
@@ -19,7 +19,6 @@ from passes.twins.camera import camera_direction
 from passes.twins.cpu_pass import CpuPass
 from passes.twins.gbuffer import tile_pixels
 from passes.twins.gbuffer_rays import gbuffer_rays
-from passes.twins.no_push import NoQueue
 from passes.twins.probe_blur import probe_blur
 from passes.twins.probe_light import probe_light
 from passes.twins.rays.reflection import INFINITE_T
@@ -103,9 +102,11 @@ def probe_passes(options: FrameOptions) -> list[CpuPass]:
     ]
 
 
-def map_shadows(slots: ShadowSlots) -> list[CpuPass]:
+def map_shadows(options: FrameOptions, slots: ShadowSlots) -> list[CpuPass]:
+    uniform = options.light_choice == "uniform"
+    direct = partial(shadow, slots=slots, uniform=uniform, keep_light=True)
     return [
-        CpuPass("shadow_map/direct", partial(shadow, slots=slots), {"push_queue": NO_QUEUE}),
+        CpuPass("shadow_map/direct", direct, {"push_queue": SHADOW.results}),
         CpuPass("shadow_map/visible", partial(shadow_map_visible, slots=slots)),
     ]
 
@@ -137,10 +138,8 @@ def view_records(options: FrameOptions, inputs: FrameInputs, record: Any) -> dic
     """The FRAME_UNIFORMS of each view; `record` is the picture's."""
     found = {}
     for target in frame_targets(options):
-        for index, view in enumerate(target.views(inputs)):
-            own = record.copy()
-            view.put_into(own, target.size)
-            found[target.view(index)] = own
+        for index, view in enumerate(target.views(inputs) if target.drawn else ()):
+            found[target.view(index)] = view.record(record, target.size)
     return found
 
 
@@ -162,6 +161,5 @@ def raster_resources(options: FrameOptions, inputs: FrameInputs, record: Any) ->
     if options.shadows == "map":
         ray = SHADOW.of(options)
         slots = options.width * options.height * ray.slots_per_pixel
-        found[NO_QUEUE] = NoQueue()
         found[ray.results] = np.zeros(slots, ray.result_dtype)
     return found

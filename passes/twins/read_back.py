@@ -12,11 +12,9 @@ from passes.frame_uniforms import FrameInputs, pack_uniforms
 from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
 from passes.lobe_table import lobe_cells
 from passes.queue import QUEUE_HEADER
-from passes.raster_targets import NO_QUEUE
 from passes.rays import REFLECTION, SHADOW
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
-from passes.twins.no_push import NoQueue
 from passes.twins.queue_push import RayQueue
 from passes.twins.raster_frame import view_records
 
@@ -85,6 +83,5 @@ def read_targets(data: FrameData, inputs: FrameInputs, record: Any) -> dict[str,
         found["probe"] = targets.read_probe()
         found["screen_counts"] = data.device.read(data.resources["screen_counts"], count=4)
     if options.shadows == "map":
-        found[NO_QUEUE] = NoQueue()
         found[SHADOW.results] = data.device.read(data.resources[SHADOW.results])
     return found

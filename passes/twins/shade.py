@@ -10,6 +10,7 @@ from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.brdf import diffuse_albedo, reflectance_at_normal
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.hit_material import hit_surface
+from passes.twins.keep_light import KeptLights
 from passes.twins.light import is_black
 from passes.twins.light_seen import light_seen
 from passes.twins.paths import path_of
@@ -37,7 +38,7 @@ def shade(
     geometry: U32,
     texels: U32,
     reflected: U32,
-    push_queue: RayQueue,
+    push_queue: Any,
     hit_records: U32,
     order: U32,
     lobe_table: U32,
@@ -49,10 +50,13 @@ def shade(
     slots: ShadowSlots = ONE_RAY,
     bounce: int = 1,
     uniform: bool = False,
+    keep_light: bool = False,
 ) -> None:
-    """Writes the rays' rows of `reflected` [pixels, n], pushes onto `push_queue`; with `count`
-    adds hits and texture fetches to the header of `queue`. Where `is_sorted`, goes
+    """Writes the rays' rows of `reflected` [pixels, n], pushes onto `push_queue`, or
+    with `keep_light` leaves the lights' points there, in the rays' results; with `count` adds
+    hits and texture fetches to the header of `queue`. Where `is_sorted`, goes
     through the rays in `order`. `bounce` of the rays, along their paths."""
+    pushed = KeptLights(push_queue) if keep_light else push_queue
     rows: Any = slice(queue.count)
     if is_sorted:
         rows = order[rows]
@@ -101,7 +105,7 @@ def shade(
         rays["origin"] = ray_origin(point, light.to_light)
         rays["light_uv"] = light.light_uv
         rays["slot"] = shadow_slot(slots, record["pixel"], bounce, number)
-        push_queue.push(rays[wanted])
+        pushed.push(rays[wanted])
     if count:
         queue.add("texture_fetches", int(material.fetches.sum()))
         queue.add("hits", len(lanes))

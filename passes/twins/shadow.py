@@ -8,8 +8,8 @@ from passes.rays.shadow import SHADOW_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
+from passes.twins.keep_light import KeptLights
 from passes.twins.light import is_black
-from passes.twins.queue_push import RayQueue
 from passes.twins.sample_light import light_sample
 from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import ray_origin, surface_point
@@ -25,12 +25,15 @@ def shadow(
     visibility: U32,
     surface: U32,
     direct: U32,
-    push_queue: RayQueue,
+    push_queue: Any,
     *,
     slots: ShadowSlots = ONE_RAY,
     uniform: bool = False,
+    keep_light: bool = False,
 ) -> None:
-    """Writes `direct` [pixels, 2 * slots.rays], pushes onto `push_queue`."""
+    """Writes `direct` [pixels, 2 * slots.rays], pushes onto `push_queue`, or
+    with `keep_light` leaves the lights' points there, in the rays' results."""
+    pushed = KeptLights(push_queue) if keep_light else push_queue
     pixels = tile_pixels(frame)
     direct[pixels.index] = 0
     pixels = pixels[visibility[pixels.y, pixels.x, 0] != NOTHING]
@@ -59,4 +62,4 @@ def shadow(
         rays["origin"] = ray_origin(point, light.to_light)
         rays["light_uv"] = light.light_uv
         rays["slot"] = shadow_slot(slots, pixels.index, 0, number)
-        push_queue.push(rays[wanted])
+        pushed.push(rays[wanted])

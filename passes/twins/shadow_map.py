@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from passes.raster_views import LIGHT_FACES
+from passes.twins.rect_light import RectLights, lights_at
 from passes.twins.wgsl_functions import F32, U32, Index, cross, dot, normalize, vector
 
 TAPS_A_SIDE = 4
@@ -27,7 +29,7 @@ class MapTexel:
 
 @dataclass(frozen=True, slots=True)
 class LightAxes:
-    """[3] each."""
+    """[n, 3] each."""
 
     x: F32
     y: F32
@@ -43,13 +45,13 @@ class Receiver:
     height: F32
 
 
-def light_axes(frame: Any) -> LightAxes:
-    x, z = normalize(frame["light_half_u"][None, :3])[0], frame["light_normal"][:3]
-    return LightAxes(x, cross(z[None], x[None])[0], z)
+def light_axes(light: RectLights) -> LightAxes:
+    x = normalize(light.half_u)
+    return LightAxes(x, cross(light.normal, x), light.normal)
 
 
-def map_texel(shadow_map: F32, axes: LightAxes, d: F32) -> MapTexel:
-    """`shadow_map` [layers, size, size], `d` [n, 3]."""
+def map_texel(shadow_map: F32, axes: LightAxes, first: Index, d: F32) -> MapTexel:
+    """`shadow_map` [layers, size, size], `d` [n, 3]; each one's map begins at `first` [n]."""
     size = np.float32(shadow_map.shape[1])
     p = vector(dot(d, axes.x), dot(d, axes.y), dot(d, axes.z))
     a = np.abs(p)
@@ -57,7 +59,7 @@ def map_texel(shadow_map: F32, axes: LightAxes, d: F32) -> MapTexel:
     along_x = a[:, 0] >= a[:, 1]
     side = np.where(along_x, p[:, 0], p[:, 1])
     layer = np.where(along_x, 1, 3) + (side < 0.0)
-    layer = np.where(whole, 0, layer)
+    layer = first + np.where(whole, 0, layer)
     sign = np.where(side >= 0.0, ONE, -ONE)[:, None]
     face_axis = np.where(along_x[:, None], sign * axes.x, sign * axes.y)
     axis = np.where(whole[:, None], axes.z, face_axis)
@@ -92,12 +94,18 @@ def receiver_depth(axes: LightAxes, r: Receiver, direction: F32) -> F32:
 
 @np.errstate(all="ignore")
 def map_visibility(
-    frame: Any, shadow_map: F32, position: F32, surface_normal: F32, jitter: F32
+    frame: Any,
+    shadow_map: F32,
+    number: U32,
+    position: F32,
+    surface_normal: F32,
+    jitter: F32,
 ) -> F32:
-    """[n] in 0 to 1; `jitter` [n, 2]."""
-    axes = light_axes(frame)
+    """[n] in 0 to 1, of lights `number` [n]; `jitter` [n, 2]."""
+    light = lights_at(frame, number)
+    axes, first = light_axes(light), LIGHT_FACES * number.astype(np.int64)
     near = frame["view_near"]
-    offset = position - frame["light_center"][:3]
+    offset = position - light.center
     away = (dot(surface_normal, offset) > 0.0)[:, None]
     normal = np.where(away, -surface_normal, surface_normal)
     texel_part = TWO / np.float32(shadow_map.shape[1])
@@ -106,7 +114,7 @@ def map_visibility(
     )
     offset = offset + (BIAS * texel_part * reach)[:, None] * normal
     r = Receiver(offset, normal, dot(offset, axes.z))
-    u, v = frame["light_half_u"][:3], frame["light_half_v"][:3]
+    u, v = light.half_u, light.half_v
     u2, v2 = dot(u, u), dot(v, v)
     least = np.sqrt(np.minimum(u2, v2))
 
@@ -114,7 +122,7 @@ def map_visibility(
     width = np.zeros(len(position), np.float32)
     for i in range(4 * RINGS + 1):
         s = search_point(i, jitter)
-        texel = map_texel(shadow_map, axes, r.offset + s[:, :1] * u + s[:, 1:] * v)
+        texel = map_texel(shadow_map, axes, first, r.offset + s[:, :1] * u + s[:, 1:] * v)
         depth = near / np.maximum(texel.stored, np.float32(1.0e-30))
         nearer = depth < receiver_depth(axes, r, texel.direction)
         blocker = depth[:, None] * texel.direction
@@ -132,7 +140,7 @@ def map_visibility(
     hidden = np.zeros(len(position), np.float32)
     for i in range(TAPS_A_SIDE**2):
         s = filtered[:, None] * tap(i, jitter)
-        texel = map_texel(shadow_map, axes, r.offset + s[:, :1] * u + s[:, 1:] * v)
+        texel = map_texel(shadow_map, axes, first, r.offset + s[:, :1] * u + s[:, 1:] * v)
         depth = near / np.maximum(texel.stored, np.float32(1.0e-30))
         hidden += depth < receiver_depth(axes, r, texel.direction)
     visible = np.where(blockers > 0, ONE - hidden / np.float32(TAPS_A_SIDE**2), ONE)

@@ -1,19 +1,17 @@
-"""Twin of shadow_map_reflection.wgsl: what reflection hits see of the light, by its shadow map."""
+"""Twin of shadow_map_reflection.wgsl: what reflection hits see of lights, by shadow maps."""
 
 from typing import Any
 
 import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.light import is_black
+from passes.twins.light import is_black, sampled_light, sampled_place
 from passes.twins.queue_push import RayQueue
-from passes.twins.sample_light import sample_light
-from passes.twins.sampling import light_dimension
 from passes.twins.shadow_map import map_visibility, pack_visibility
 from passes.twins.shadow_slot import reflected_light_place, shadow_slot
 from passes.twins.surface import surface_point
 from passes.twins.tone_map import unpack_radiance
-from passes.twins.wgsl_functions import F32, U32, unpack_2x16_unorm
+from passes.twins.wgsl_functions import F32, U32
 
 
 @np.errstate(all="ignore")
@@ -30,7 +28,8 @@ def shadow_map_reflection(
     slots: ShadowSlots = ONE_RAY,
     bounce: int = 1,
 ) -> None:
-    """Writes `shadow_results` of the hits that light would reach."""
+    """Writes `shadow_results` of the hits that light would reach, where their sampled points of
+    lights lie."""
     count = queue.count
     every = queue.records["pixel"][:count]
     for number in range(slots.rays):
@@ -40,7 +39,14 @@ def shadow_map_reflection(
         point = surface_point(
             frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]
         )
-        dimension, first = light_dimension(bounce, number), np.zeros(len(lit), np.uint32)
-        jitter = unpack_2x16_unorm(sample_light(frame, tables, pixel, dimension, first))
-        seen = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
-        shadow_results[shadow_slot(slots, pixel, bounce, number)] = pack_visibility(seen)
+        slot = shadow_slot(slots, pixel, bounce, number)
+        sampled = shadow_results[slot]
+        seen = map_visibility(
+            frame,
+            shadow_map,
+            sampled_light(frame, sampled),
+            point.position,
+            point.geometric_normal,
+            sampled_place(frame, sampled),
+        )
+        shadow_results[slot] = pack_visibility(seen)

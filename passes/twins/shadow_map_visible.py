@@ -1,4 +1,4 @@
-"""Twin of shadow_map_visible.wgsl: what visible surfaces see of the light, by its shadow map."""
+"""Twin of shadow_map_visible.wgsl: what visible surfaces see of lights, by shadow maps."""
 
 from typing import Any
 
@@ -6,14 +6,12 @@ import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.gbuffer import tile_pixels
-from passes.twins.light import is_black
-from passes.twins.sample_light import sample_light
-from passes.twins.sampling import light_dimension
+from passes.twins.light import is_black, sampled_light, sampled_place
 from passes.twins.shadow_map import map_visibility, pack_visibility
 from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import surface_point
 from passes.twins.tone_map import unpack_radiance
-from passes.twins.wgsl_functions import F32, U32, to_float, unpack_2x16_unorm
+from passes.twins.wgsl_functions import F32, U32, to_float
 
 
 @np.errstate(all="ignore")
@@ -28,21 +26,25 @@ def shadow_map_visible(
     *,
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
-    """Writes `shadow_results` of visible surfaces."""
+    """Writes `shadow_results` of visible surfaces, where their sampled points of lights lie."""
     everywhere = tile_pixels(frame)
     words = direct.reshape(-1, 2)
     for number in range(slots.rays):
-        pixels = everywhere
-        shadow_results[shadow_slot(slots, pixels.index, 0, number)] = 0
-        sent = unpack_radiance(words[direct_place(slots, pixels.index, number)])
-        pixels = pixels[~is_black(sent)]
+        sent = unpack_radiance(words[direct_place(slots, everywhere.index, number)])
+        dark = everywhere[is_black(sent)]
+        shadow_results[shadow_slot(slots, dark.index, 0, number)] = 0
+        pixels = everywhere[~is_black(sent)]
         seen = visibility[pixels.y, pixels.x]
         u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
         point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
-        first = np.zeros(len(seen), np.uint32)
-        point_on_light = sample_light(
-            frame, tables, pixels.index, light_dimension(0, number), first
+        slot = shadow_slot(slots, pixels.index, 0, number)
+        sampled = shadow_results[slot]
+        lit = map_visibility(
+            frame,
+            shadow_map,
+            sampled_light(frame, sampled),
+            point.position,
+            point.geometric_normal,
+            sampled_place(frame, sampled),
         )
-        jitter = unpack_2x16_unorm(point_on_light)
-        lit = map_visibility(frame, shadow_map, point.position, point.geometric_normal, jitter)
-        shadow_results[shadow_slot(slots, pixels.index, 0, number)] = pack_visibility(lit)
+        shadow_results[slot] = pack_visibility(lit)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from engine.frame.frame import Frame, FrameOrderError, FrameTimes, check_order
+from engine.frame.kept import Kept
 from engine.frame.render_pass import Pass, stage_pass
 from engine.gpu.stage import Stage
 
@@ -95,6 +96,51 @@ def test_a_frame_runs_in_order_in_one_submission(device: Any, add: Stage) -> Non
         assert (device.read(resources["b"]) == 2).all()  # cleared each time, then 1 + 1
         assert (device.read(resources["c"]) == 3 * run).all()
     assert times.names == ("one", "two") == tuple(times.passes_ms)
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_what_stands_is_not_written_again(device: Any, add: Stage, timed: bool) -> None:
+    """By timestamps, where an adapter has them, and by the wall clock; in parts in any case."""
+    kept = Kept()
+    resources = {name: device.upload(name, np.zeros(64, np.uint32)) for name in "abc"}
+    first = "counts", 0
+    resources |= {"counts": device.buffer("counts", 16), "kept": kept}
+    passes = [
+        stage_pass("one", add, 1, bind={"source": "a", "sink": "b"}, kept="kept"),
+        stage_pass("two", add, (1, 1), bind={"source": "a", "sink": "c"}, first_unit=first),
+    ]
+    frame = Frame(device, passes, resources, given=["a", "b", "c"])
+    frame.timed = timed and "timestamp-query" in device.features
+
+    def sums() -> tuple[int, int]:
+        return int(device.read(resources["b"])[0]), int(device.read(resources["c"])[0])
+
+    assert frame.run().reused == () and sums() == (1, 1)  # nothing is wanted: it runs
+    assert frame.run().reused == () and sums() == (2, 2)
+    kept.wanted = "this"
+    assert frame.run().reused == () and sums() == (3, 3)
+    times = frame.run()
+    assert times.reused == ("one",) and times.names == ("one", "two") and sums() == (3, 4)
+    assert frame.timed or times.passes_ms["one"] == 0 < times.passes_ms["two"]
+    assert not np.isnan(times.spans_ms).any() or not frame.timed
+    kept.wanted = "that"
+    steps = frame.steps(1e-9)
+    next(steps)
+    steps.close()  # behind the first pass, which stands
+    assert sums() == (4, 4)
+    *_, last = _results(frame.steps(1e-9))
+    assert last.reused == ("one",) and sums() == (4, 5)
+    kept.begin()
+    assert frame.run().reused == () and sums() == (5, 6)
+
+
+def _results(steps: Any) -> list[Any]:
+    """What a generator returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return [ended.value]
 
 
 def test_only_the_start_of_a_buffer_is_cleared(device: Any, add: Stage) -> None:

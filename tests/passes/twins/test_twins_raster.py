@@ -1,5 +1,6 @@
 """Stages of shadow maps, probes and reflections from the screen against their twins."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ CASES = {
     "half of the reflections": dict(
         reflections="screen", shadows="map", reflection_scale="half", probe_position="scene"
     ),
+    "three lights": dict(shadows="map", rough_fallback="probe", shadow_rays=2),
 }
 # Where a driver's rounding leads a ray to the next pixel its whole result is another.
 OTHER_PIXELS = 0.01
@@ -30,11 +32,20 @@ def other_pixels(step: Any, name: str, words: int) -> float:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_stage_equals_its_twin(rich_scene: Any, walk_new: Any, differences: Any, case: str) -> None:
+def test_stage_equals_its_twin(
+    rich_scene: Any, walk_new: Any, differences: Any, kit: Any, case: str
+) -> None:
     options = {**SMALL, **CASES[case]}
-    steps = walk_new(rich_scene, 61, 43, every_ray=False, **options)
-    names = [item.name for item in cpu_passes(FrameOptions(61, 43, gbuffer="rays", **options))]
-    assert list(steps) == names
+    scene, lights = rich_scene, 3 if case == "three lights" else 1
+    if lights > 1:
+        more = (
+            kit.lamp((-2.0, 1.5, 2.0), 0.3, (1.0, -0.6, -1.0), (2.0, 3.0, 4.0)),
+            kit.lamp((0.0, -0.9, 3.0), 0.5, (0.0, 1.0, 0.0), (1.0, 1.0, 1.0)),
+        )
+        scene = replace(scene, scene=replace(scene.scene, more_lights=more))
+    steps = walk_new(scene, 61, 43, every_ray=False, **options)
+    whole = FrameOptions(61, 43, gbuffer="rays", **options).sized(lights)
+    assert list(steps) == [item.name for item in cpu_passes(whole)]
     if "screen/reflection" in steps:
         step = steps.pop("screen/reflection")
         apart = other_pixels(step, "reflected", step.gpu["reflected"].size // (61 * 43))
