@@ -39,6 +39,7 @@ MOST_ROUNDS = 8
 # last one's samples lie 16 pixels apart.
 MOST_HISTORY = 256
 MOST_DENOISER = 5
+MOST_SEED = 2**32 - 1
 # How the frame goes through its queues; see passes/mixed.py and passes/sorting.py.
 PASSES = ("own", "mixed")
 COMPACTIONS = ("workgroup", "subgroup")
@@ -192,6 +193,8 @@ class FrameOptions:
             if value not in known:
                 there = ", ".join(map(str, known))
                 raise UserError(f"unknown {label} '{value}', there are {there}")
+        if not 0 <= self.seed <= MOST_SEED:
+            raise UserError(f"a seed is 0 to {MOST_SEED}, not {self.seed}")
         if not 1 <= self.screen_steps <= MOST_SCREEN_STEPS:
             raise UserError(f"screen steps are 1 to {MOST_SCREEN_STEPS}, not {self.screen_steps}")
         if self.any_hit not in ANY_HITS:

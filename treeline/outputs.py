@@ -27,6 +27,15 @@ def _refuse(path: Path, error: OSError) -> UserError:
     return UserError(f"cannot write {path}: {error.strerror or error}")
 
 
+def check_writable(path: Path) -> None:
+    """UserError where no file can be written at `path`. Leaves nothing there: for a file that is
+    written after long work, and not with what that makes."""
+    if path.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder")
+    with _temporary_folder(path.parent, f"into {path.parent}"):
+        pass
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Gives a temporary path with the same suffix; on success it becomes `path`."""
@@ -43,15 +52,7 @@ def whole_folder(path: Path, *, only_adds: bool = False) -> Iterator[Path]:
     Other files in `path` stay. Missing folders above it are made at the end. `only_adds` words
     the refusal for a single file.
     """
-    if path.exists() and not path.is_dir():
-        raise UserError(f"cannot write {path}: it is a file, not a folder")
-    anchor = _first_existing(path)
-    try:
-        temporary = Path(tempfile.mkdtemp(prefix=".treeline-", dir=anchor))
-    except OSError as error:
-        place = f"into {path}" if only_adds else str(path)
-        raise UserError(f"cannot write {place}: {error.strerror or error}") from error
-    try:
+    with _temporary_folder(path, f"into {path}" if only_adds else str(path)) as temporary:
         yield temporary
         try:
             with signals_held():
@@ -60,5 +61,19 @@ def whole_folder(path: Path, *, only_adds: bool = False) -> Iterator[Path]:
                     os.replace(made, path / made.name)
         except OSError as error:
             raise _refuse(path, error) from error
+
+
+@contextmanager
+def _temporary_folder(path: Path, place: str) -> Iterator[Path]:
+    """An empty folder on the file system of the folder `path`, removed at the end. UserError with
+    `place` where nothing can be written there."""
+    if path.exists() and not path.is_dir():
+        raise UserError(f"cannot write {path}: it is a file, not a folder")
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=".treeline-", dir=_first_existing(path)))
+    except OSError as error:
+        raise UserError(f"cannot write {place}: {error.strerror or error}") from error
+    try:
+        yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

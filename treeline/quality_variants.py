@@ -97,5 +97,5 @@ def variants(only: Sequence[str] = ()) -> tuple[Variant, ...]:
     known = list(dict.fromkeys(variant.curve for variant in found))
     for name in only:
         if name not in known:
-            raise UserError(f"no curve is named '{name}'; there are {', '.join(known)}")
+            raise UserError(f"no curve is named '{name}'; there are {'; '.join(known)}")
     return (Variant(BASE, BASE), *(v for v in found if not only or v.curve in only))

@@ -19,6 +19,7 @@ SCHEMA = 1
 # Of FrameOptions, what a command line may set.
 FRAME_FIELDS = (
     "seed",
+    "sampler",
     "gbuffer",
     "reflection_scale",
     "upsample",

@@ -19,6 +19,7 @@ from engine.scene.light import RectLight
 from engine.scene.load import load_scene
 from engine.scene.scene import Scene
 from passes.frame_options import PRIMARY
+from passes.placing import SMALLEST_REACH, WORLD_REACH
 from passes.rays import RAY_TYPES
 from treeline.version import ROOT
 
@@ -62,7 +63,8 @@ def baked_triangles(scene: Scene) -> F32:
 def square_light(text: str) -> RectLight:
     """`X,Y,Z,SIDE` in metres: a square around (X, Y, Z) whose lower side shines.
 
-    Raises UserError where that is not four finite numbers or the side is not positive.
+    Raises UserError where that is not four finite numbers, or outside what a scene's geometry may
+    reach (passes/placing.py).
     """
     try:
         x, y, z, side = (float(part) for part in text.split(","))
@@ -70,6 +72,11 @@ def square_light(text: str) -> RectLight:
         raise UserError(f"a light is X,Y,Z,SIDE in metres, not '{text}'") from None
     if not all(map(math.isfinite, (x, y, z, side))) or side <= 0:
         raise UserError(f"a light needs finite numbers and a side above 0, not '{text}'")
+    if not SMALLEST_REACH <= side <= WORLD_REACH or max(map(abs, (x, y, z))) > WORLD_REACH:
+        raise UserError(
+            f"a light's side is {SMALLEST_REACH:.2g} to {WORLD_REACH:.2g} m, and it lies as far "
+            f"from the origin at most, not '{text}'"
+        )
     radiance = LIGHT_RADIANCE_AREA / (side * side)
     return RectLight(
         center=np.array([x, y, z]),

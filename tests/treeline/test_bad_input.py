@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.gpu.errors import UserError
+from passes.frame_options import FrameOptions
+
 Run = Callable[..., Any]
 OneLine = Callable[[Any, int], str]
 Process = Callable[..., "subprocess.Popen[str]"]
@@ -119,6 +122,33 @@ def test_bad_sizes(run: Run, box: Path, tmp_path: Path, size: str, one_line: One
     for words in (("render", "--out", tmp_path / "f.png"), ("report", "--out", tmp_path / "out")):
         assert size in one_line(run(*words, "--scene", box, f"--size={size}"), 2)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
+
+
+def test_json_that_cannot_be_written_is_refused_first(
+    run: Run, box: Path, tmp_path: Path, one_line: OneLine
+) -> None:
+    """Not after the work, and with nothing of it left."""
+    words = ("render", "--scene", box, "--size", "8x8", "--out", tmp_path / "f.png", "--json")
+    assert f"cannot write {tmp_path}: it is a folder" in one_line(run(*words, tmp_path), 2)
+    assert "box.obj: it is a file, not a folder" in one_line(run(*words, box / "f.json"), 2)
+    assert [p.name for p in tmp_path.iterdir()] == ["box.obj"]
+
+
+def test_options_are_refused_before_the_scene_is_read(run: Run, one_line: OneLine) -> None:
+    for words in (("--builder", "fast"), ("--light", "0,1,0,1e30"), ("--light", "0,1,1e10,1")):
+        told = one_line(run("inspect", "--scene", "nowhere.glb", *words), 2)
+        assert words[1] in told and "nowhere" not in told
+
+
+def test_numbers_that_no_frame_can_hold(
+    run: Run, box: Path, tmp_path: Path, one_line: OneLine
+) -> None:
+    words = ("render", "--scene", box, "--out", tmp_path / "f.png")
+    assert run(*words, "--seed", 2**32).exit_code == 2
+    assert "at most 1,048,576 samples" in one_line(run(*words, "--samples", 2**20 + 1), 2)
+    for seed in (-1, 2**32):
+        with pytest.raises(UserError, match=f"a seed is 0 to 4294967295, not {seed}"):
+            FrameOptions(8, 8, seed=seed)
 
 
 def test_a_picture_beyond_the_limits(

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from typer.main import get_command
+
+from treeline.cli import app
 
 from bvh.gpu.default_kernel import default_kernel
 
@@ -30,6 +33,23 @@ def test_every_command_takes_the_shared_options(run: Run) -> None:
         text = run(*words, "--help").stdout
         for option in ("--scene", "--adapter", "--json", "--quiet", "--builder", "--nodes"):
             assert option in text, f"{words} lacks {option}"
+
+
+def _commands(group: Any, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The words of every command below `group`."""
+    found = []
+    for name, command in group.commands.items():
+        found += _commands(command, (*words, name)) if hasattr(command, "commands") else []
+        found.append((*words, name))
+    return found
+
+
+def test_every_command_has_a_help_page(run: Run) -> None:
+    commands = _commands(get_command(app))
+    assert len(commands) > 25 and ("bench", "build") in commands
+    for words in commands:
+        result = run(*words, "--help")
+        assert result.exit_code == 0 and f"{' '.join(words)} " in result.stdout
 
 
 def test_render_writes_the_picture_asked_for(run: Run, box: Path, tmp_path: Path) -> None:
@@ -95,9 +115,10 @@ def test_report_leaves_four_files_and_prints_tables(run: Run, box: Path, tmp_pat
 def test_report_json_alone_on_stdout(run: Run, box: Path, tmp_path: Path) -> None:
     result = run(
         *("report", "--scene", box, "--size", "32x32", "--frames", 1, "--warmup", 0),
-        *("--out", tmp_path / "out", "--json", "-", "--force-reject"),
+        *("--out", tmp_path / "out", "--json", "-", "--force-reject", "--sampler", "sobol"),
     )
-    assert json.loads(result.stdout)["context"]["any_hit"] == "reject"
+    context = json.loads(result.stdout)["context"]
+    assert (context["any_hit"], context["sampler"]) == ("reject", "sobol")
     assert json.loads(result.stdout) == json.loads((tmp_path / "out/report.json").read_text())
     assert "CPU adapter" not in result.stderr  # everything was asked for
 

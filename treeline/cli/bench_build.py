@@ -23,8 +23,9 @@ def build(
     cases: Annotated[
         str,
         typer.Option(
-            help="[cpu:]builder[+rounds][/greedy], separated by commas: rounds of reinsertion, "
-            "greedy collapse; cpu: for a build on the CPU."
+            metavar="CASE,CASE",
+            help="Builders, such as ploc, ploc+30 with rounds of reinsertion, ploc+30/greedy with "
+            "greedy collapse; cpu:sah for one on the CPU.",
         ),
     ] = CASES,
     rays: Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from engine.gpu.errors import UserError
+from treeline.cli.options import SeedOption
 
 WAVEFRONT = "Wavefront"
 
@@ -22,7 +23,14 @@ TraversalOption = Annotated[
 class RaysSent:
     """Which rays a frame sends."""
 
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0
+    seed: SeedOption = 0
+    sampler: Annotated[
+        Literal["hash", "blue", "sobol"],
+        typer.Option(
+            help="Random numbers: each by itself, blue noise between pixels, or a Sobol sequence a "
+            "pixel."
+        ),
+    ] = "hash"
     gbuffer: Annotated[
         Literal["raster", "rays"], typer.Option(help="Primary visibility by raster or by rays.")
     ] = "raster"
@@ -90,6 +98,7 @@ class RaysSent:
             raise UserError(f"--occlusion-radius is more than 0 metres, not {radius:g}")
         return {
             "seed": self.seed,
+            "sampler": self.sampler,
             "gbuffer": self.gbuffer,
             "reflection_scale": self.reflection_scale,
             "upsample": self.upsample,

@@ -15,6 +15,7 @@ import typer
 from bvh import build_defaults as default
 from engine.gpu.errors import AdapterError, UserError
 from treeline.cli.console import note
+from treeline.outputs import check_writable
 
 if TYPE_CHECKING:
     from bvh.blas_cache import BlasCache
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 BUILDING = "Builder"
 PLACES = ("cpu", "gpu", "auto")
 
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random number.")]
 SavedOption = Annotated[
     Path | None, typer.Option(help="A saved structure, instead of building the scene's.")
 ]
@@ -147,16 +149,17 @@ class Common:
         return "hall" if self.scene is None else self.scene.name
 
     def load_scene(self) -> "Scene":
-        """The scene with the light of `--light`; its notes go to stderr."""
+        """The scene with the light of `--light`; its notes go to stderr. UserError for options of a
+        build that there are not, before anything is read."""
         from treeline.scenes import square_light
 
+        self.build_options()
+        light = None if self.light is None else square_light(self.light)
         scene = self.load_file(self.scene)
         for text in scene.notes:
             note(text, quiet=self.quiet)
-        if self.light is not None:
-            scene = replace(
-                scene, light=square_light(self.light), more_lights=(), light_source="flag"
-            )
+        if light is not None:
+            scene = replace(scene, light=light, more_lights=(), light_source="flag")
         return scene
 
     def load_file(self, path: Path | None) -> "Scene":
@@ -243,6 +246,9 @@ def with_common(function: Callable[..., None]) -> Callable[..., None]:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         try:
+            for group in values.values():
+                if isinstance(group, Common) and group.json not in (None, "-"):
+                    check_writable(Path(group.json))
             function(**values)
         except UserError as error:
             fail(str(error), error.exit_code)

@@ -7,7 +7,7 @@ import typer
 
 from treeline.cli.build import check_npz
 from treeline.cli.console import emit_json, steps
-from treeline.cli.options import Common, parse_size, with_common
+from treeline.cli.options import Common, SeedOption, parse_size, with_common
 from treeline.outputs import whole_file
 
 
@@ -19,7 +19,7 @@ def rays(
     ],
     out: Annotated[Path, typer.Option(help="The .npz to write.")],
     size: Annotated[str, typer.Option(metavar="WxH", help="Pixels.")] = "1920x1080",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 0,
+    seed: SeedOption = 0,
 ) -> None:
     """Make a ray set: 32-byte records in 8x4 tiles, with t from the CPU oracle."""
     from bvh.raysets import make_rayset, save

@@ -63,9 +63,11 @@ def render(
     from treeline.draw_pictures import PathDrawing, draw, pixels_of
     from treeline.pictures import save_png
     from treeline.radiance_file import SUFFIXES, RadiancePicture, check_suffix, save_radiance
-    from treeline.reference import picture_facts
+    from treeline.reference import MOST_SAMPLES, picture_facts
 
     width, height = parse_size(size)
+    if samples > MOST_SAMPLES:
+        raise UserError(f"a picture is of at most {MOST_SAMPLES:,} samples, not {samples:,}")
     options = FrameOptions(
         width,
         height,
@@ -75,15 +77,15 @@ def render(
     if profile.profile is None:
         check_output(aov, options)
     rate = check_fps(camera_path, fps)
-    if camera_path and oracle is not None:
-        raise UserError("--oracle compares one picture: not with --camera-path")
+    if oracle is not None and (camera_path or aov is not None):
+        raise UserError("--oracle compares one picture: not with --camera-path or --aov")
     linear = out.suffix.lower() in SUFFIXES
     if linear:
         if camera_path or aov is not None or oracle is not None:
             raise UserError(f"{out.name}: a linear picture is of one frame, without --aov")
         check_suffix(out)
     elif out.suffix.lower() != ".png" and not camera_path:
-        raise UserError(f"a picture is written as .png, {' or '.join(SUFFIXES)}, not {out.name}")
+        raise UserError(f"a picture is written as .png, {' or '.join(SUFFIXES)}, not {out}")
     with whole_file(out) as path, steps(common.quiet) as progress:
         device = common.open_device()
         options = replace(options, **use_profile(profile, flags, device, quiet=common.quiet).frame)
