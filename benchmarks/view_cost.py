@@ -39,6 +39,7 @@ from engine.view import marks
 from engine.view.window import FRAMES_PER_SECOND, Window
 from passes.frame_options import FrameOptions
 from passes.option_list import ViewSettings
+from treeline.cli.options import parse_size
 from treeline.scenes import load
 from treeline.view.app import Viewer
 from treeline.view.session import ViewSession
@@ -193,19 +194,24 @@ def main(
     size: Annotated[str, typer.Option(metavar="WxH")] = "1280x720",
     frames: Annotated[int, typer.Option(min=10, help="of a block")] = 60,
     blocks: Annotated[int, typer.Option(min=1)] = 3,
+    render: Annotated[
+        str | None, typer.Option(metavar="WxH", help="of the frame; default: its place")
+    ] = None,
     paced: Annotated[bool, typer.Option(help="measure once more at 60 frames a second")] = True,
     adapter: Annotated[str | None, typer.Option(help="index or part of the name")] = None,
     out: Annotated[Path | None, typer.Option(help="record to write")] = None,
 ) -> None:
     """Prints one line a case and writes the record."""
-    width, height = (int(side) for side in size.split("x"))
+    width, height = parse_size(size)
     device = open_device(adapter)
     loaded = load(scene)
     name = "hall" if scene is None else scene.name
     window = Window(device, (width, height), "cost", offscreen=True)
     settings = ViewSettings(frame=FrameOptions(0, 0, count=True))
-    session = ViewSession(device, loaded, name, settings, (width, height))
-    viewer = make_viewer(window, session, StartOptions((width, height), offscreen=True, frames=1))
+    drawn = parse_size(render) if render is not None else None
+    session = ViewSession(device, loaded, name, settings, drawn or (width, height))
+    start = StartOptions((width, height), drawn, offscreen=True, frames=1)
+    viewer = make_viewer(window, session, start)
     while session.prepared is None:
         draw(viewer)
     wait_until_measured(viewer)

@@ -45,10 +45,20 @@ class ViewSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What other options must be for one to change anything; `text` goes on after "needs", in few
+    letters, as it stands in a narrow column."""
+
+    text: str
+    met: Callable[[FrameOptions], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One setting. `choices` for a choice; `low`, `high` and `step` for a number (a step of whole
     numbers means that it is one). Bits are eight, one a group of instances. `follows`: terms that
-    change with `cost_term`, each with the reason why they must."""
+    change with `cost_term`, each with the reason why they must. Where `need` is not met the frame
+    is the same whatever the value. `section` is the heading that lists have it under."""
 
     name: str
     label: str
@@ -63,6 +73,8 @@ class Option:
     high: float = 1.0
     step: float = 0.01
     follows: tuple[tuple[str, str], ...] = ()
+    need: Need | None = None
+    section: str = ""
 
     def set(self, settings: ViewSettings, value: Any) -> ViewSettings:
         """The settings with this value. UserError for one that is not allowed."""
@@ -116,7 +128,7 @@ def of_settings(name: str, label: str, scope: str, term: str, **more: Any) -> Op
     )
 
 
-def mask_of(ray_type: str) -> Option:
+def mask_of(ray_type: str, need: Need | None = None) -> Option:
     def put(settings: ViewSettings, value: int) -> ViewSettings:
         return replace(settings, frame=settings.frame.with_mask(ray_type, value))
 
@@ -131,6 +143,7 @@ def mask_of(ray_type: str) -> Option:
         put=put,
         high=FULL_MASK,
         step=1,
+        need=need,
         follows=(
             ("rays", "what sees past an instance ends elsewhere, and other rays start there"),
             ("any-hit", "an instance that is not seen has no candidates"),

@@ -5,6 +5,8 @@ viewer's controls. Those, their effect texts and random tests loop over `OPTIONS
 `FrameOptions` or `BuildOptions` belongs there or on `NOT_FOR_USERS`, which a test holds complete.
 """
 
+from dataclasses import replace
+
 from engine.gpu.errors import UserError
 from passes.option import COST_TERMS, KINDS, SCOPES, Option, ViewSettings
 from passes.options.build import BUILD, UPDATE
@@ -21,6 +23,7 @@ __all__ = [
     "NOT_FOR_USERS",
     "OPTIONS",
     "SCOPES",
+    "SECTIONS",
     "Option",
     "ViewSettings",
     "changed",
@@ -31,28 +34,22 @@ __all__ = [
 # overflow.
 NOT_FOR_USERS = ("width", "height", "map_lights", "queue_fraction")
 
-OPTIONS: tuple[Option, ...] = (
-    *BUILD,
-    *UPDATE,
-    *GBUFFER,
-    *REFLECTION_RAYS,
-    *FILTERS,
-    *SCREEN_REFLECTIONS,
-    *SHADOW_MAP,
-    *ROUGH_FALLBACK,
-    *SHADOW_RAYS,
-    *ANY_HIT,
-    *OCCLUSION,
-    *MOTION,
-    *ANY_HIT_PASSES,
-    *HIT_TABLE,
-    *TRAVERSAL,
-    *WAVEFRONT,
-    *STACK,
-    *MASKS,
-    *KERNELS,
-    *COUNTERS,
-    *PICTURE,
+# Headings, in the order of what people look for first.
+SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
+    ("Structure", (*BUILD, *UPDATE)),
+    ("Reflections", (*REFLECTION_RAYS, *SCREEN_REFLECTIONS, *ROUGH_FALLBACK)),
+    ("Shadows and occlusion", (*SHADOW_MAP, *SHADOW_RAYS, *OCCLUSION)),
+    ("Filters", (*FILTERS, *MOTION)),
+    ("Picture", (*GBUFFER, *PICTURE)),
+    ("Hits", (*ANY_HIT, *ANY_HIT_PASSES, *HIT_TABLE)),
+    ("Traversal", (*TRAVERSAL, *STACK)),
+    ("Queues", WAVEFRONT),
+    ("Ray types", (*MASKS, *KERNELS)),
+    ("Counters", COUNTERS),
+)
+
+OPTIONS: tuple[Option, ...] = tuple(
+    replace(option, section=title) for title, options in SECTIONS for option in options
 )
 
 

@@ -250,7 +250,7 @@ class Window:
         self._fence.submitted()
         self.submit_ms += 1e3 * (time.perf_counter() - fenced) - self._fence.waited_ms
         self.frames += 1
-        if self._input_since is not None:
+        if self._input_since is not None and not self.pace.hovering:  # which is still to be seen
             self.latency_ms.append(1e3 * (time.perf_counter() - self._input_since))
             self._input_since = None
         return True

@@ -1,7 +1,7 @@
 """What rays do at a triangle that may have a hole, and where a hit finds its material."""
 
 from passes.frame_options import ANY_HIT_MODES, ANY_HITS, HIT_TABLES, MOST_ROUNDS
-from passes.option import Option, of_frame
+from passes.option import Need, Option, of_frame
 
 ANY_HIT: tuple[Option, ...] = (
     of_frame(
@@ -36,6 +36,7 @@ ANY_HIT_PASSES: tuple[Option, ...] = (
         low=1,
         high=MOST_ROUNDS,
         step=1,
+        need=Need("queue mode", lambda frame: frame.any_hit_mode == "queue"),
         help="Rounds of traversal before the one that tests inline.",
     ),
 )

@@ -1,7 +1,7 @@
 """What the picture shows first, how its light is filtered, and its random numbers."""
 
 from passes.frame_options import GBUFFERS, MOST_DENOISER, MOST_HISTORY
-from passes.option import Option, of_frame
+from passes.option import Need, Option, of_frame
 from passes.sampler import SAMPLERS
 
 GBUFFER: tuple[Option, ...] = (
@@ -49,6 +49,7 @@ MOTION: tuple[Option, ...] = (
         "frame",
         "raster",
         help="A pass for how far what each pixel shows has moved since the picture before.",
+        need=Need("no history", lambda frame: frame.history == 0),
     ),
 )
 

@@ -10,7 +10,12 @@ from passes.frame_options import (
     ROUGH_FALLBACKS,
     UPSAMPLES,
 )
-from passes.option import Option, of_frame
+from passes.option import Need, Option, of_frame
+
+BY_RAYS = Need("rays", lambda frame: frame.reflections == "rays")
+BLOCKS = Need("half scale", lambda frame: frame.reflection_block > 1)
+SCREEN = Need("screen", lambda frame: frame.reflections == "screen")
+PROBE = Need("a probe", lambda frame: frame.has_probe)
 
 REFLECTION_RAYS: tuple[Option, ...] = (
     of_frame(
@@ -41,6 +46,7 @@ REFLECTION_RAYS: tuple[Option, ...] = (
         "frame",
         "filters",
         choices=UPSAMPLES,
+        need=BLOCKS,
         help="What pixels without a reflection ray are shown: what rays nearby bring to surfaces "
         "like theirs, or their block's ray as it is.",
     ),
@@ -53,6 +59,7 @@ REFLECTION_RAYS: tuple[Option, ...] = (
         low=1,
         high=MOST_BOUNCES,
         step=1,
+        need=BY_RAYS,
         help="The most rays of a path of reflections; what the last one hits reflects the "
         "environment.",
     ),
@@ -78,6 +85,7 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         low=1,
         high=MOST_SCREEN_STEPS,
         step=1,
+        need=SCREEN,
         help="How many steps a reflection may take over the screen; a longer way has longer steps.",
     ),
     of_frame(
@@ -87,6 +95,7 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=PROBE_SIZES,
+        need=PROBE,
         help="Pixels a side of the probe that shows what a reflection does not find on the screen; "
         "0: by the picture's size.",
     ),
@@ -97,6 +106,7 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=PROBE_POSITIONS,
+        need=PROBE,
         help="Where the probe stands: at the camera, or in the middle of the scene's box.",
     ),
 )

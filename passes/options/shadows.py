@@ -1,7 +1,10 @@
 """Shadows of the lights, and how much of the ambient light arrives."""
 
 from passes.frame_options import LIGHT_CHOICES, MOST_SHADOW_RAYS, SHADOW_MAP_SIZES, SHADOWS
-from passes.option import Option, of_frame
+from passes.option import Need, Option, of_frame
+
+MAP = Need("a map", lambda frame: frame.has_shadow_map)
+OCCLUSION_RAYS = Need("occlusion", lambda frame: frame.occlusion)
 
 SHADOW_MAP: tuple[Option, ...] = (
     of_frame(
@@ -21,6 +24,7 @@ SHADOW_MAP: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=SHADOW_MAP_SIZES,
+        need=MAP,
         help="Pixels a side of each of a shadow map's five faces; 0: by the picture's size.",
     ),
 )
@@ -66,6 +70,7 @@ OCCLUSION: tuple[Option, ...] = (
         "nodes",
         high=50.0,
         step=0.05,
+        need=OCCLUSION_RAYS,
         help="How far occlusion rays reach, metres; 0: a part of the scene's size.",
         follows=(("any-hit", "rays that reach further meet more candidates"),),
     ),

@@ -2,9 +2,9 @@
 
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from passes.frame_options import PRIMARY
-from passes.option import OTHER_ORDER, Option, kernel_of, mask_of, of_frame
+from passes.option import OTHER_ORDER, Need, Option, kernel_of, mask_of, of_frame
 from passes.ray_kernel import FRAME_LOOPS, LOOPS, SORTS, STACKS
-from passes.rays import RAY_TYPES
+from passes.rays import RAY_TYPES, RayType
 
 TRAVERSAL: tuple[Option, ...] = (
     of_frame(
@@ -50,13 +50,22 @@ STACK: tuple[Option, ...] = (
     ),
 )
 
-MASKS: tuple[Option, ...] = tuple(
-    mask_of(name) for name in (PRIMARY, *(ray.name for ray in RAY_TYPES))
+
+def sent(ray: RayType) -> Need:
+    """Frames without such rays are the same whatever they would do."""
+    return Need("its rays", ray.is_sent)
+
+
+MASKS: tuple[Option, ...] = (
+    mask_of(PRIMARY),
+    # What is found on the screen or in a map keeps to the masks, too.
+    *(mask_of(ray.name, None if ray.choice else sent(ray)) for ray in RAY_TYPES),
 )
 
 
-def kernel_options(ray_type: str) -> tuple[Option, ...]:
+def kernel_options(ray: RayType) -> tuple[Option, ...]:
     """What a ray type's traversal kernel is built with."""
+    ray_type, need = ray.name, sent(ray)
     return (
         kernel_of(
             "sort",
@@ -66,6 +75,7 @@ def kernel_options(ray_type: str) -> tuple[Option, ...]:
             choices=SORTS,
             help=f"Nearest child first for {ray_type} rays, or as the frame says.",
             follows=(OTHER_ORDER,),
+            need=need,
         ),
         kernel_of(
             "loops",
@@ -75,6 +85,7 @@ def kernel_options(ray_type: str) -> tuple[Option, ...]:
             choices=LOOPS,
             help=f"One loop for the nodes and leaves of {ray_type} rays, or two, or as the frame "
             "says.",
+            need=need,
         ),
         kernel_of(
             "stack",
@@ -83,13 +94,12 @@ def kernel_options(ray_type: str) -> tuple[Option, ...]:
             "time a node",
             choices=STACKS,
             help=f"Entries of a {ray_type} ray's stack to begin with, or as the frame says.",
+            need=need,
         ),
     )
 
 
-KERNELS: tuple[Option, ...] = tuple(
-    option for ray in RAY_TYPES for option in kernel_options(ray.name)
-)
+KERNELS: tuple[Option, ...] = tuple(option for ray in RAY_TYPES for option in kernel_options(ray))
 
 COUNTERS: tuple[Option, ...] = (
     of_frame(
@@ -108,5 +118,6 @@ COUNTERS: tuple[Option, ...] = (
         "none",
         help="Counts lanes of subgroups in the counted frame, too: how many are at work together, "
         "and how many nodes they fetch. Slower.",
+        need=Need("counters", lambda frame: frame.count),
     ),
 )

@@ -1,7 +1,7 @@
 """How rays and hits go through queues: passes, places in a queue, and sorts."""
 
 from passes.frame_options import COMPACTIONS, EVERY_TYPE, HIT_SORTS, PASSES, RAY_SORTS
-from passes.option import Option, of_frame
+from passes.option import Need, Option, of_frame
 from passes.rays import RAY_TYPES
 
 WAVEFRONT: tuple[Option, ...] = (
@@ -43,6 +43,7 @@ WAVEFRONT: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=(EVERY_TYPE, *(ray.name for ray in RAY_TYPES)),
+        need=Need("a ray sort", lambda frame: frame.ray_sort != "none"),
         help="Which ray types a ray sort is for.",
     ),
     of_frame(

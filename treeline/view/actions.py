@@ -43,6 +43,8 @@ class Acting(Protocol):
 
     def toggle_fly(self) -> None: ...
 
+    def find_option(self) -> None: ...
+
 
 def make_actions(viewer: Acting) -> dict[str, Callable[[], object]]:
     """Command -> what it does; "show ..." and "panel ..." and the camera's are not among them."""
@@ -56,6 +58,7 @@ def make_actions(viewer: Acting) -> dict[str, Callable[[], object]]:
         "save capture": lambda: save_capture(viewer),
         "copy camera": lambda: copy_camera(viewer),
         "paste camera": lambda: viewer.control.from_text(imgui.get_clipboard_text()),
+        "find option": viewer.find_option,
         "next output": lambda: turn_output(viewer, 1),
         "previous output": lambda: turn_output(viewer, -1),
         "auto range": lambda: setattr(state, "heat_range", None),

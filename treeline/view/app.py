@@ -15,6 +15,7 @@ from passes.outputs import Output, frame_outputs
 from treeline.view.actions import make_actions
 from treeline.view.between import BetweenBuilds
 from treeline.view.commands import make_shortcuts
+from treeline.view.controls_panel import ControlsPanel
 from treeline.view.layout import PANEL_SHARE, arrange, drag_border
 from treeline.view.menus import Menus
 from treeline.view.panel_tabs import PanelTabs
@@ -56,6 +57,7 @@ class Viewer:
         self.structure = StructureView()
         self.panels = make_panels(self.structure)
         self.ray_cursor = next(p for p in self.panels if isinstance(p, RayPanel)).cursor
+        self.controls = next(p for p in self.panels if isinstance(p, ControlsPanel))
         self.structure_panel = next(p for p in self.panels if isinstance(p, StructurePanel))
         self.time_line = TimeLine(session)
         self.shortcuts = make_shortcuts()
@@ -250,6 +252,11 @@ class Viewer:
         message = self.settings.save()
         if message:
             self.say(message)
+
+    def find_option(self) -> None:
+        """Brings the search over the options to front, with the keyboard in it."""
+        self.tabs.wanted = ControlsPanel.title
+        self.controls.find_soon = True
 
     def toggle_fly(self) -> None:
         """Between flying and orbiting, from where the camera is."""

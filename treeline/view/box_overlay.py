@@ -2,11 +2,13 @@
 
 Boxes of one container, levels `low` to `high`, in the world through the instance that it was
 reached by. They are read once and stay on the GPU; when the camera or the choice changes, a list of
-those that are worth drawing follows: in view, larger than SMALLEST_PIXELS, and the largest of them
-where there are more than the adapter can draw. `stats` says how many were left out.
+those that are worth drawing follows (treeline/view/box_choice.py). `stats` says how many were left
+out.
 
 Choosing among 200,000 boxes takes some milliseconds of NumPy. While the camera moves a thread does
-it, and frames draw the list of a moment ago; where the camera rests, the list is its own.
+it, and frames draw the list of a moment ago; where the camera rests, the list is its own. A few
+thousand are chosen at once: they take less than handing them to a thread, which holds the
+interpreter while the frame needs it.
 """
 
 import time
@@ -28,33 +30,15 @@ from bvh.layout import (
 )
 from engine.scene.camera import Camera
 from engine.view.lines import LineBatch, LineRenderer
+from treeline.view.box_choice import CPU_BUDGET, GPU_BUDGET, choose_boxes
 from treeline.view.box_levels import BoxLevels, Level
 from treeline.view.structure_tree import BOX_16, BOX_32, TLAS_ROOT, StructureTree
 from treeline.view.view_state import WHOLE_TLAS, BoxOverlay, NodeRef
 
 F32 = NDArray[np.float32]
-F64 = NDArray[np.float64]
 U32 = NDArray[np.uint32]
 
 COLOUR_BY = ("level", "kind")
-SMALLEST_PIXELS = 1.5  # across a box: below, it is a dot that hides what is around it
-
-
-@dataclass(frozen=True, slots=True)
-class DrawBudget:
-    """What a frame may spend on lines, and what they take: microseconds a box, and a pixel that a
-    box is across."""
-
-    rest_ms: float
-    moving_ms: float
-    box_us: float
-    pixel_us: float
-
-
-# The first was measured at 960x540 on llvmpipe, two cores. The second is an estimate: 48 corners a
-# box at some 2e10 corners a second.
-CPU_BUDGET = DrawBudget(rest_ms=80.0, moving_ms=25.0, box_us=12.0, pixel_us=0.2)
-GPU_BUDGET = DrawBudget(rest_ms=0.5, moving_ms=0.5, box_us=0.003, pixel_us=0.0002)
 STEP_MS = 8.0  # a frame, on boxes that were not read yet
 
 # Levels in turn: neighbours differ in hue and in lightness (after Okabe and Ito, 2008).
@@ -76,6 +60,7 @@ KIND_COLOURS = {
     "Sphere": (0.94, 0.89, 0.26),
 }
 LINE_ALPHA = 0.85
+FEW = 16_000  # boxes that are chosen at once: 0.2 ms
 LIST_FRAMES, LIST_S = 3, 0.05  # between lists while the camera moves: what is over first
 SELECTED_COLOUR = (1.0, 1.0, 1.0, 1.0)
 CHILD_COLOUR = (1.0, 0.82, 0.25, 0.9)
@@ -242,8 +227,9 @@ class BoxDrawing:
             return self._batch.count
         spend_ms = self.budget.moving_ms if moving else self.budget.rest_ms
         job = (self._centres, self._radii, camera, size, self.budget, spend_ms)
-        if moving and self._chosen is not None:
+        if moving:
             self._asked = (self._frames, time.perf_counter())
+        if moving and self._chosen is not None and len(self._radii) > FEW:
             self._choosing = self._chooser.submit(choose_boxes, *job)
         else:
             self._choosing = None
@@ -296,49 +282,3 @@ def placement(tree: StructureTree, ref: NodeRef) -> F32:
 def with_alpha(palette: Sequence[tuple[float, float, float]]) -> F32:
     """[n, 4] of sRGB colours."""
     return np.array([(*colour, LINE_ALPHA) for colour in palette], np.float32)
-
-
-def choose_boxes(
-    centres: F32,
-    radii: F32,
-    camera: Camera,
-    size: tuple[int, int],
-    budget: DrawBudget,
-    spend_ms: float,
-) -> U32:
-    """Indices, in order, of the boxes that a frame from `camera` draws."""
-    return affordable(pixels_across(centres, radii, camera, size), budget, spend_ms, size)
-
-
-def affordable(pixels: F32, budget: DrawBudget, spend_ms: float, size: tuple[int, int]) -> U32:
-    """Indices, in order, of the boxes at least SMALLEST_PIXELS across; of too many the largest."""
-    worth = np.flatnonzero(pixels >= SMALLEST_PIXELS)
-    most = int(1e3 * spend_ms / budget.box_us)
-    if len(worth) > most:
-        worth = worth[np.argpartition(pixels[worth], len(worth) - most)[len(worth) - most :]]
-    # A box that reaches out of the picture costs no more than one that fills it.
-    inside = np.minimum(pixels[worth], float(max(size)))
-    cost_ms = 1e-3 * (budget.box_us + budget.pixel_us * inside.astype(np.float64))
-    if cost_ms.sum() > spend_ms:
-        largest = np.argsort(-inside, kind="stable")
-        worth = worth[largest[np.cumsum(cost_ms[largest]) <= spend_ms]]
-    return np.sort(worth).astype(np.uint32)
-
-
-def pixels_across(centres: F32, radii: F32, camera: Camera, size: tuple[int, int]) -> F32:
-    """[n] how many pixels spheres of world `centres [3, n]` and `radii` [n] are across; 0 for those
-    outside the view, infinite around the camera."""
-    view = camera.view_matrix().astype(np.float32)
-    x, y, z = view[:3, :3] @ centres + view[:3, 3:]
-    distance = -z
-    slope_y = float(np.tan(camera.y_fov / 2))
-    slope_x = slope_y * size[0] / size[1]
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        across = radii * np.float32(size[1] / slope_y) / distance
-    across[distance <= radii] = np.inf
-    outside = distance < -radii
-    for along, slope in ((np.abs(x), slope_x), (np.abs(y), slope_y)):
-        # Beyond a side plane, which leaves the camera at that slope.
-        outside |= along - np.float32(slope) * distance > radii * np.float32(np.hypot(1.0, slope))
-    across[outside] = 0.0
-    return np.asarray(across)

@@ -36,6 +36,7 @@ COMMANDS: tuple[Shortcut, ...] = (
     Shortcut("previous output", "output before", "PageUp", group=LOOK, repeat=True),
     Shortcut("auto range", "automatic range", "z", group=LOOK),
     Shortcut("difference", "difference from the baseline", "x", group=COMPARE),
+    Shortcut("find option", "find an option", "f", ("Control",), COMPARE),
     Shortcut("counters", "counters on, off", "c", group=COMPARE),
     Shortcut("pin", "pin a baseline", "p", group=COMPARE),
     Shortcut("swap", "switch between A and B", "Tab", group=COMPARE),

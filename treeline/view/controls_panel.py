@@ -1,4 +1,4 @@
-"""Every declared option with its value, and what the changes since the baseline have done."""
+"""Every declared option with its value, under headings that fold up, and a search over them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,70 +6,95 @@ from typing import TYPE_CHECKING, Any
 from imgui_bundle import imgui
 
 from engine.gpu.errors import UserError
-from engine.view import theme
 from engine.view.marks import mark
-from engine.view.panels.options import draw_options
+from engine.view.panels.options import Beside, draw_options, label_width
+from engine.view.same import same
 from passes.option_list import OPTIONS, Option, ViewSettings, changed
-from treeline.view.baseline import Baseline, Comparison, Effect, difference
+from treeline.view.baseline_head import BaselineHead
 
 if TYPE_CHECKING:
-    from passes.frame_stats import FrameStats
     from treeline.view.session import ViewSession
     from treeline.view.view_state import ViewState
 
-REFRESH_S = 0.25
-# Headings and the scopes of the options below them.
-SECTIONS = (("Structure", ("build", "scene")), ("Frame", ("frame",)), ("View", ("view",)))
+FOLDED = ("Traversal", "Queues", "Ray types", "Counters")  # at first: for who tunes kernels
+SEARCH_WIDTH = 10.0  # in font sizes
 
 
 class ControlsPanel:
     """Options are drawn because they are declared. A number that takes a new structure or new
-    kernels is taken up when its slider is let go."""
+    kernels is taken up when its slider is let go. `wanted` is what is searched for; `only_changed`
+    leaves out options that are as they were at the start, or in the baseline."""
 
     title = "Controls"
 
     def __init__(self) -> None:
-        self.start: ViewSettings | None = None  # what reset goes back to
+        self.head = BaselineHead()
+        self.wanted = ""
+        self.only_changed = False
+        self.find_soon = False  # puts the keyboard into the search
         self._held: ViewSettings | None = None  # while a slider is held
-        self._notes: dict[str, str] = {}
-        self._noted: tuple[object, ...] = (None, None)  # the settings and baseline of the notes
-        self._comparison = Comparison("")
-        self._compared: tuple[object, ...] = ()
-        self._refreshed = float("-inf")
-        self._timed: FrameStats | None = None  # the newest that was compared
+        self._beside: dict[str, Beside] = {}
+        self._beside_of: tuple[object, ...] = ()  # settings, and what they changed from
+        self._labels = (0.0, 0.0)  # font size, and the labels' width in it
 
     def stale(self, session: "ViewSession", state: "ViewState") -> bool:
-        if session.baseline is None or session.timed is self._timed:
-            return False
-        if session.moving and self._comparison.problem:
-            return False  # of a view that moves there are no effects
-        return imgui.get_time() - self._refreshed >= REFRESH_S
+        return self.head.stale(session)
 
     def draw(self, session: "ViewSession", state: "ViewState") -> None:
-        if self.start is None:
-            self.start = session.settings
-        self._draw_baseline(session, state)
+        self.head.draw(session, state)
         settings = self._held or session.settings
-        notes = self._follow_notes(settings, session.baseline)
-        for title, scopes in SECTIONS:
-            imgui.separator_text(title)
-            options = [option for option in OPTIONS if option.scope in scopes]
+        beside = self._follow_settings(session, settings)
+        self._draw_search(beside)
+        found = find_options(OPTIONS, self.wanted)
+        if self.only_changed:
+            found = [option for option in found if beside[option.name].changed]
+        if not found:
+            imgui.text_disabled("no option is changed" if self.only_changed else "none is found")
+        searched = bool(self.wanted) or self.only_changed
+        for title in dict.fromkeys(option.section for option in found):
+            options = [option for option in found if option.section == title]
+            if not draw_heading(title, options, beside, folds=not searched):
+                continue
 
             def value_of(option: Option, held: ViewSettings = settings) -> Any:
                 return option.get(held)
 
-            new = draw_options("controls", options, value_of, notes)
+            new = draw_options("controls", options, value_of, beside, self._label_width())
             if new is not None:
                 settings = self._set(session, state, settings, *new)
         if self._held is not None and not imgui.is_any_item_active():
             session.change(self._held)
             self._held = None
 
-    def _follow_notes(self, settings: ViewSettings, baseline: Baseline | None) -> dict[str, str]:
-        if self._noted[0] is not settings or self._noted[1] is not baseline:
-            self._noted = (settings, baseline)
-            self._notes = option_notes(OPTIONS, settings, baseline)
-        return self._notes
+    def _draw_search(self, beside: dict[str, Beside]) -> None:
+        if self.find_soon:
+            imgui.set_keyboard_focus_here()
+            self.find_soon = False
+        imgui.set_next_item_width(SEARCH_WIDTH * imgui.get_font_size())
+        _, self.wanted = imgui.input_text_with_hint("##find", "find an option", self.wanted)
+        mark("controls.find")
+        imgui.set_item_tooltip("By name, by what it is about, or by a value. Ctrl F")
+        imgui.same_line()
+        count = sum(there.changed for there in beside.values())
+        _, self.only_changed = imgui.checkbox(f"changed ({count})###changed", self.only_changed)
+        mark("controls.only_changed")
+        imgui.set_item_tooltip("Only options that are not as they were at the start or in A")
+
+    def _label_width(self) -> float:
+        size = imgui.get_font_size()
+        if self._labels[0] != size:
+            self._labels = (size, label_width(OPTIONS))
+        return self._labels[1]
+
+    def _follow_settings(self, session: "ViewSession", settings: ViewSettings) -> dict[str, Beside]:
+        baseline, start = session.baseline, self.head.start or settings
+        before = start if baseline is None else baseline.settings
+        beside_of = (settings, before, OPTIONS)
+        if not same(beside_of, self._beside_of):
+            self._beside_of = beside_of
+            label = "was" if baseline is None else f"{baseline.label}:"
+            self._beside = beside_options(OPTIONS, settings, before, label)
+        return self._beside
 
     def _set(
         self,
@@ -90,82 +115,56 @@ class ControlsPanel:
             session.change(settings)
         return settings
 
-    def _draw_baseline(self, session: "ViewSession", state: "ViewState") -> None:
-        """Pin, swap, reset; then what has changed and what came of it. Pin and swap are commands:
-        the picture keeps its counts with them."""
-        baseline = session.baseline
-        for command, label, off in (
-            ("pin", "Pin as A", session.timed is None),
-            ("swap", "Swap A and B", baseline is None),
-        ):
-            imgui.begin_disabled(off)
-            if imgui.button(label):
-                state.asked.append(command)
-            mark(f"controls.{command}")
-            imgui.end_disabled()
-            imgui.same_line()
-        imgui.begin_disabled(baseline is None)
-        if imgui.button("Unpin"):
-            session.unpin()
-        mark("controls.unpin")
-        imgui.end_disabled()
-        imgui.same_line()
-        imgui.begin_disabled(session.settings == self.start)
-        if imgui.button("Reset") and self.start is not None:
-            session.change(self.start)
-        mark("controls.reset")
-        imgui.end_disabled()
-        imgui.set_item_tooltip("All options as they were at the start")
-        if baseline is None:
-            imgui.text_disabled("Pin a baseline to see what a change does.")
-            return
-        names = difference(baseline, session.settings) or "nothing is changed"
-        imgui.text_wrapped(f"{session.label} against {baseline.label}: {names}")
-        self._refresh(session, baseline)
-        if self._comparison.problem:
-            imgui.text_disabled(self._comparison.problem)
-        passes = () if session.timed is None else tuple(session.timed.passes)
-        effects = self._comparison.effects
-        draw_effects([effect for effect in effects if effect.subject not in passes])
-        of_passes = [effect for effect in effects if effect.subject in passes]
-        # Closed at first: a line a pass would push the options out of the window.
-        if of_passes:
-            opened = imgui.tree_node("each pass")
-            mark("controls.every_pass")
-            if opened:
-                draw_effects(of_passes)
-                imgui.tree_pop()
 
-    def _refresh(self, session: "ViewSession", baseline: Baseline) -> None:
-        now = imgui.get_time()
-        compared = (baseline, session.drawing, session.counted)
-        same = len(self._compared) == len(compared) and all(
-            one is other for one, other in zip(compared, self._compared, strict=True)
-        )
-        if not same or now - self._refreshed >= REFRESH_S:
-            self._compared, self._refreshed = compared, now
-            self._timed = session.timed
-            self._comparison = session.effects()
+def draw_heading(
+    title: str, options: Sequence[Option], beside: dict[str, Beside], *, folds: bool
+) -> bool:
+    """A section's heading with how many of its options are changed; whether it is open."""
+    count = sum(beside[option.name].changed for option in options)
+    text = f"{title}: {count} changed" if count else title
+    if not folds:
+        imgui.separator_text(text)
+        return True
+    opened = 0 if title in FOLDED else imgui.TreeNodeFlags_.default_open
+    is_open = imgui.collapsing_header(f"{text}###{title}", opened)
+    mark(f"controls.section.{title}")
+    return is_open
 
 
-def draw_effects(effects: list[Effect]) -> None:
-    """A line each; grey where nothing has changed beyond noise."""
-    for effect in effects:
-        noise = all(change.noise is not False or not change.share for change in effect.changes)
-        colour = theme.DIM if noise else theme.TEXT
-        imgui.push_style_color(imgui.Col_.text, theme.opaque(colour))
-        imgui.text_wrapped(effect.text)
-        imgui.pop_style_color()
-        mark(f"controls.effect.{effect.subject}")
+def find_options(options: Sequence[Option], wanted: str) -> list[Option]:
+    """Those that have every word of `wanted` in what is said of them, whatever the case."""
+    words = wanted.lower().split()
+    return [option for option in options if all(word in said_of(option) for word in words)]
 
 
-def option_notes(
-    options: Sequence[Option], settings: ViewSettings, baseline: Baseline | None
-) -> dict[str, str]:
-    """By option: the baseline's value where it differs, else what the option claims to change."""
-    differing = () if baseline is None else changed(baseline.settings, settings)
-    notes = {o.name: "" if o.cost_term == "none" else o.cost_term for o in options}
-    for option in differing:
-        if baseline is not None and option in options:
-            notes[option.name] = f"{baseline.label}: {option.text(baseline.settings)}"
-    return notes
+def said_of(option: Option) -> str:
+    texts = (option.name, option.label, option.help, option.section, option.cost_term)
+    return " ".join((*texts, *map(str, option.choices))).lower()
+
+
+def beside_options(
+    options: Sequence[Option], settings: ViewSettings, before: ViewSettings, label: str
+) -> dict[str, Beside]:
+    """By option: what it takes to have an effect where it has none, else its value `before` where
+    it differs, named by `label`, else the term of the frame's cost that it changes."""
+    differing = {option.name for option in changed(before, settings)}
+    found = {}
+    for option in options:
+        off = option.need is not None and not option.need.met(settings.frame)
+        is_changed = option.name in differing
+        text = "" if option.cost_term == "none" else option.cost_term
+        if is_changed:
+            text = f"{label} {option.text(before)}"
+        if off and option.need is not None:
+            text = f"needs {option.need.text}"
+        found[option.name] = Beside(text, effect_text(option), is_changed, off)
+    return found
+
+
+def effect_text(option: Option) -> str:
+    """What a change of it does to the frame's cost, and why anything else follows."""
+    if option.cost_term == "none":
+        return "changes nothing of the frame's cost"
+    lines = [f"changes of the frame's cost: {option.cost_term}"]
+    lines += [f"and {term}: {reason}" for term, reason in option.follows]
+    return "\n".join(lines)

@@ -11,6 +11,7 @@ from engine.view.marks import mark
 from engine.view.panels.table import Table
 from passes.hit_table import hit_classes
 from passes.rays import RAY_TYPES
+from treeline.view.counts_to_see import counts_to_see
 from treeline.view.object_rows import (
     HIT_COLUMNS,
     OBJECT_COLUMNS,
@@ -86,7 +87,7 @@ class ObjectsPanel:
         """What the tables are to be of, but for newer frames of the same."""
         drawing = session.drawing
         known = drawing is not None and len(drawing.recent) > 0
-        return (drawing, session.counted, known, self.ray_type)
+        return (drawing, counts_to_see(session), known, self.ray_type)
 
     def _refresh(self, session: "ViewSession") -> None:
         """Tables follow the frames a few times a second, and at once when the view is another."""
@@ -94,7 +95,7 @@ class ObjectsPanel:
         now = imgui.get_time()
         if seen == self._seen and now - self._refreshed < REFRESH_S:
             return
-        drawing, counted = seen[:2]
+        drawing, counted = session.drawing, session.counted
         recent = () if drawing is None else drawing.recent
         self._seen, self._refreshed, self._timed = seen, now, session.timed
         wanted = None if self.ray_type == EVERY_TYPE else self.ray_type

@@ -6,6 +6,7 @@ from imgui_bundle import imgui
 
 from engine.view.marks import mark
 from engine.view.panels.table import Table
+from treeline.view.counts_to_see import counts_to_see
 from treeline.view.ray_rows import (
     BUILD_COLUMNS,
     PER,
@@ -65,7 +66,7 @@ class RaysPanel:
         drawing = session.drawing
         known = drawing is not None and len(drawing.recent) > 0
         structure = None if session.active is None else session.active.structure
-        return (drawing, session.counted, known, structure, self.per)
+        return (drawing, counts_to_see(session), known, structure, self.per)
 
     def _refresh(self, session: "ViewSession") -> None:
         """Tables follow the frames a few times a second, and at once when the view is another."""
@@ -73,7 +74,7 @@ class RaysPanel:
         now = imgui.get_time()
         if seen == self._seen and now - self._refreshed < REFRESH_S:
             return
-        drawing, counted, _, structure, _ = seen
+        drawing, counted, structure = session.drawing, session.counted, seen[3]
         recent = () if drawing is None else drawing.recent
         new_structure = not self._seen or self._seen[3] is not structure
         self._seen, self._refreshed, self._timed = seen, now, session.timed

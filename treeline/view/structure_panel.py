@@ -1,6 +1,7 @@
 """The structure as a tree, what a node's bytes say, and which boxes are drawn over the picture."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from imgui_bundle import imgui
 
@@ -31,6 +32,16 @@ TREE_SHARE = 0.48  # of the height below the controls
 LEGEND_LEVELS = 8  # colours begin again after as many
 
 
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a node's bytes say."""
+
+    label: str
+    fields: Lines
+    words: list[str]
+    targets: dict[str, NodeRef]  # by the names of fields that lead there
+
+
 class StructurePanel:
     """`structure` is the window's. `overlay` are the statistics that the panel shows of the boxes
     that somebody else draws."""
@@ -44,7 +55,8 @@ class StructurePanel:
         self._drawn = ""  # of the overlay
         self._version = self._bytes_version = 0
         self._shown: NodeRef | None = None  # what is selected in the tree
-        self._detail: tuple[NodeRef, int, Lines, list[str], dict[str, NodeRef]] | None = None
+        self._detail: Detail | None = None
+        self._detail_of: Any = None  # node, and version of the bytes
 
     def stale(self, session: "ViewSession", state: ViewState) -> bool:
         return state.boxes.shown and str(self.overlay) != self._drawn
@@ -148,26 +160,31 @@ class StructurePanel:
     def _draw_detail(self, tree: StructureTree, state: ViewState) -> None:
         ref = state.selected
         assert ref is not None
-        if self._detail is None or self._detail[:2] != (ref, self._bytes_version):
-            fields, words = node_fields(tree, ref), raw_lines(tree, ref)
-            self._detail = (ref, self._bytes_version, fields, words, link_targets(tree, ref))
-        _, _, fields, words, targets = self._detail
-        imgui.separator_text(tree.label(ref).replace("##", "# #"))
+        if self._detail is None or self._detail_of != (ref, self._bytes_version):
+            self._detail = Detail(
+                tree.label(ref).replace("##", "# #"),  # imgui would hide what follows
+                node_fields(tree, ref),
+                raw_lines(tree, ref),
+                link_targets(tree, ref),
+            )
+            self._detail_of = (ref, self._bytes_version)
+        detail = self._detail
+        imgui.separator_text(detail.label)
         if imgui.small_button("Copy as text"):
             imgui.set_clipboard_text(node_text(tree, ref))
         mark("structure.copy")
         imgui.begin_child("##node")
         flags = imgui.TableFlags_
         if imgui.begin_table("##fields", 2, flags.sizing_fixed_fit | flags.no_saved_settings):
-            for name, value in fields:
+            for name, value in detail.fields:
                 imgui.table_next_row()
                 imgui.table_set_column_index(0)
                 imgui.text_disabled(name)
                 imgui.table_set_column_index(1)
-                self._draw_value(name, value, targets.get(name), state)
+                self._draw_value(name, value, detail.targets.get(name), state)
             imgui.end_table()
         imgui.push_font(theme.mono_font(), 0.0)
-        for line in words:
+        for line in detail.words:
             imgui.text_unformatted(line)
         imgui.pop_font()
         imgui.end_child()

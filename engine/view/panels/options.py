@@ -1,12 +1,14 @@
 """Widgets for options that are declared elsewhere: whatever is declared gets a control."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from imgui_bundle import imgui
 
 from engine.view import theme
 from engine.view.marks import mark
+from engine.view.panels.rows import rows_in_sight
 
 BITS = 8
 
@@ -33,48 +35,83 @@ class Declared(Protocol):
     def step(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stands beside an option's widget: `text`, and `tip` where that is pointed at. The label
+    of a `changed` one is lit up, that of one that is `off`, which has no effect now, is dim."""
+
+    text: str = ""
+    tip: str = ""
+    changed: bool = False
+    off: bool = False
+
+
+NOTHING = Beside()
+
+
+def label_width(options: Sequence[Declared]) -> float:
+    """That has room for every option's label; in the font of now."""
+    return max((imgui.calc_text_size(option.label).x for option in options), default=0.0)
+
+
 def draw_options(
     name: str,
     options: Sequence[Declared],
     value_of: Callable[[Any], Any],
-    effects: Mapping[str, str] | None = None,
+    beside: Mapping[str, Beside] | None = None,
+    labels: float | None = None,
 ) -> tuple[Any, Any] | None:
-    """A row per option: label, widget, and its text in `effects` (by option name) behind it.
-    Returns (option, new value) when the user changed one in this frame."""
+    """A row per option: label, widget, and what is `beside` it by its name. Rows that are scrolled
+    out of sight are not drawn. `labels` is the labels' width, the same for tables that are to stand
+    in line. Returns (option, new value) when the user changed one in this frame."""
     changed: tuple[Any, Any] | None = None
-    columns = 3 if effects else 2
+    columns = 3 if beside else 2
     flags = imgui.TableFlags_.sizing_stretch_prop | imgui.TableFlags_.no_saved_settings
     if not imgui.begin_table(f"##{name}", columns, flags):
         return None
     fixed, stretch = imgui.TableColumnFlags_.width_fixed, imgui.TableColumnFlags_.width_stretch
-    widest = max((imgui.calc_text_size(option.label).x for option in options), default=0.0)
+    widest = label_width(options) if labels is None else labels
     imgui.table_setup_column("option", fixed, widest)
-    imgui.table_setup_column("value", stretch, 1.3)
-    if effects:
+    imgui.table_setup_column("value", stretch, 1.1)
+    if beside:
         imgui.table_setup_column("effect", stretch, 1.0)
-    for option in options:
+    height = imgui.get_frame_height() + 2 * imgui.get_style().cell_padding.y
+    for place in rows_in_sight(len(options), height):
+        option = options[place]
+        there = (beside or {}).get(option.name, NOTHING)
         imgui.table_next_row()
         imgui.table_next_column()
-        imgui.align_text_to_frame_padding()
-        imgui.text_unformatted(option.label)
-        if option.help:
-            imgui.set_item_tooltip(option.help)
+        _draw_label(option, there)
         imgui.table_next_column()
         imgui.set_next_item_width(-1.0)
         value = value_of(option)
         new = option_widget(f"{name}.{option.name}", option, value)
         if new is not None and new != value:
             changed = option, new
-        if effects:
+        if beside:
             imgui.table_next_column()
-            text = effects.get(option.name, "")
-            if text:
-                imgui.align_text_to_frame_padding()
-                imgui.push_style_color(imgui.Col_.text, theme.opaque(theme.DIM))
-                imgui.text_wrapped(text)
-                imgui.pop_style_color()
+            _draw_beside(there)
     imgui.end_table()
     return changed
+
+
+def _draw_label(option: Declared, there: Beside) -> None:
+    imgui.align_text_to_frame_padding()
+    if there.off or there.changed:
+        colour = theme.DIM if there.off else theme.ACCENT_TEXT
+        imgui.text_colored(theme.opaque(colour), option.label)
+    else:
+        imgui.text_unformatted(option.label)
+    if option.help:
+        imgui.set_item_tooltip(option.help)
+
+
+def _draw_beside(there: Beside) -> None:
+    if there.text:
+        imgui.align_text_to_frame_padding()
+        imgui.text_disabled(there.text)
+        if there.tip:
+            imgui.set_item_tooltip(there.tip)
 
 
 def option_widget(name: str, option: Declared, value: Any) -> Any:

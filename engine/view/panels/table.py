@@ -14,6 +14,7 @@ import numpy as np
 from imgui_bundle import imgui
 
 from engine.view.marks import mark
+from engine.view.panels.rows import rows_in_sight
 
 FITTED_ROWS = 32  # that columns are made wide enough for when the data change
 
@@ -258,29 +259,26 @@ class Table:
                 visible = imgui.get_window_height() - 2 * height
                 imgui.set_scroll_y(max(0.0, float(places[0]) * height - 0.5 * visible))
             self._scroll_to = None
-        clipper = imgui.ListClipper()
-        clipper.begin(len(self.order), height)
         span = imgui.SelectableFlags_.span_all_columns | imgui.SelectableFlags_.allow_overlap
         sides: dict[int, tuple[float, float]] = {}  # of the columns of numbers: left and right
-        while clipper.step():
-            for place in range(clipper.display_start, clipper.display_end):
-                row = int(self.order[place])
-                imgui.table_next_row()
-                for index, text in enumerate(self._row_texts(row)):
-                    if not imgui.table_set_column_index(index):
-                        continue
-                    if not self.columns[index].text:
-                        if index not in sides:
-                            left = imgui.get_cursor_pos_x()
-                            sides[index] = (left, left + imgui.get_content_region_avail().x)
-                        left, right = sides[index]
-                        start = right - self._width(text)
-                        if start > left:
-                            imgui.set_cursor_pos_x(start)
-                    imgui.text_unformatted(text)
-                if imgui.table_set_column_index(0):
-                    pressed, _ = imgui.selectable(f"##{row}", row == self.selected, span)
-                    mark(f"{self.name}.row.{place}")
-                    if pressed:
-                        self.selected = clicked = row
+        for place in rows_in_sight(len(self.order), height):
+            row = int(self.order[place])
+            imgui.table_next_row()
+            for index, text in enumerate(self._row_texts(row)):
+                if not imgui.table_set_column_index(index):
+                    continue
+                if not self.columns[index].text:
+                    if index not in sides:
+                        left = imgui.get_cursor_pos_x()
+                        sides[index] = (left, left + imgui.get_content_region_avail().x)
+                    left, right = sides[index]
+                    start = right - self._width(text)
+                    if start > left:
+                        imgui.set_cursor_pos_x(start)
+                imgui.text_unformatted(text)
+            if imgui.table_set_column_index(0):
+                pressed, _ = imgui.selectable(f"##{row}", row == self.selected, span)
+                mark(f"{self.name}.row.{place}")
+                if pressed:
+                    self.selected = clicked = row
         return clicked

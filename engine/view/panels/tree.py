@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from imgui_bundle import imgui
 
 from engine.view.marks import mark, mark_region
+from engine.view.panels.rows import rows_in_sight
 
 Key = Hashable
 LABEL_SHARE = 0.55  # the label column's first width, as a share of the tree's
@@ -208,8 +209,6 @@ class LazyTree:
             self._scroll_to = None
         toggled: int | None = None
         selected: int | None = None
-        clipper = imgui.ListClipper()
-        clipper.begin(len(self.keys), height)
         # Where the deepest row would leave no room for its label, all move closer together.
         most = INDENT_SHARE * imgui.get_column_width(0) / max(1, max(self.depths, default=0))
         indent = min(imgui.get_style().indent_spacing, most)
@@ -217,33 +216,32 @@ class LazyTree:
         base = flag.no_tree_push_on_open | flag.span_all_columns | flag.open_on_arrow
         base |= flag.open_on_double_click
         leaf = base | flag.leaf
-        while clipper.step():
-            for row in range(clipper.display_start, clipper.display_end):
-                label, cells, inner = self._texts_of(self.keys[row])
-                imgui.table_next_row()
-                imgui.table_set_column_index(0)
-                imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() + indent * self.depths[row])
-                flags = base if inner else leaf
-                if row == self._row:
-                    flags |= flag.selected
-                imgui.set_next_item_open(self._open[row])
-                place = imgui.get_cursor_screen_pos()
-                imgui.tree_node_ex(f"{label}###{row}", flags)
-                mark(f"{self.name}.row.{row}")
-                if inner:
-                    side = imgui.get_font_size()
-                    mark_region(
-                        f"{self.name}.arrow.{row}",
-                        place,
-                        imgui.ImVec2(place.x + side, place.y + side),
-                    )
-                if inner and imgui.is_item_toggled_open():
-                    toggled = row
-                elif imgui.is_item_clicked():
-                    selected = row
-                for index, text in enumerate(cells):
-                    if imgui.table_set_column_index(1 + index):
-                        imgui.text_unformatted(text)
+        for row in rows_in_sight(len(self.keys), height):
+            label, cells, inner = self._texts_of(self.keys[row])
+            imgui.table_next_row()
+            imgui.table_set_column_index(0)
+            imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() + indent * self.depths[row])
+            flags = base if inner else leaf
+            if row == self._row:
+                flags |= flag.selected
+            imgui.set_next_item_open(self._open[row])
+            place = imgui.get_cursor_screen_pos()
+            imgui.tree_node_ex(f"{label}###{row}", flags)
+            mark(f"{self.name}.row.{row}")
+            if inner:
+                side = imgui.get_font_size()
+                mark_region(
+                    f"{self.name}.arrow.{row}",
+                    place,
+                    imgui.ImVec2(place.x + side, place.y + side),
+                )
+            if inner and imgui.is_item_toggled_open():
+                toggled = row
+            elif imgui.is_item_clicked():
+                selected = row
+            for index, text in enumerate(cells):
+                if imgui.table_set_column_index(1 + index):
+                    imgui.text_unformatted(text)
         # After the loop, which goes by the rows as they were.
         moved = selected is not None and selected != self._row
         if selected is not None:

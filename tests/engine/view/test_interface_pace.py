@@ -69,6 +69,7 @@ def test_an_event_is_seen_at_once_even_in_a_drag(kind: str) -> None:
 
 def test_moves_belong_to_a_drag_or_are_seen() -> None:
     paced = Paced()
+    assert paced.frames(1) == "r"
     paced.event("pointer_move", x=3.7, y=4.2)
     assert paced.frames(len(SETTLED)) == SETTLED and paced.pace.pointer == (3.0, 4.0)
     paced.still.dragging = paced.busy = True
@@ -76,6 +77,19 @@ def test_moves_belong_to_a_drag_or_are_seen() -> None:
     assert paced.frames(1) == "r"
     paced.still.dragging = False  # a widget is held
     assert paced.frames(2) == "bb"
+
+
+def test_a_mouse_that_passes_is_followed_forty_times_a_second() -> None:
+    paced = Paced()
+    built = paced.frames(1)
+    for x in range(12):
+        paced.event("pointer_move", x=float(x), y=0.0)
+        built += paced.frames(1)
+        assert paced.pace.hovering == (built[-1] == "r"), "the last place is still to be built"
+    assert built == "r" + "br" * 6
+    assert paced.frames(len(SETTLED)) == SETTLED
+    paced.event("pointer_down")  # a button is no hurry's
+    assert paced.frames(1) == "b"
 
 
 def test_held_keys_repeat_and_modifiers_do_not() -> None:

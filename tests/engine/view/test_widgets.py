@@ -13,7 +13,7 @@ from engine.view.panels.colours import PALETTE, series_colour
 from engine.view.panels.history import draw_history, nice_ceiling
 from engine.view.panels.legend import legend
 from engine.view.panels.message import message_box
-from engine.view.panels.options import draw_options
+from engine.view.panels.options import Beside, draw_options
 from engine.view.panels.range_slider import range_slider
 from engine.view.panels.spans import Span, draw_spans
 from engine.view.panels.transport import Transport, draw_transport
@@ -129,7 +129,9 @@ def test_options(drive: Callable[..., Any]) -> None:
     changes: list[tuple[str, Any]] = []
 
     def body() -> None:
-        changed = draw_options("o", OPTIONS, lambda o: values[o.name], {"tree": "-31% nodes"})
+        changed = draw_options(
+            "o", OPTIONS, lambda o: values[o.name], {"tree": Beside("-31% nodes")}
+        )
         if changed is not None:
             values[changed[0].name] = changed[1]
             changes.append((changed[0].name, changed[1]))

@@ -15,8 +15,9 @@ from bvh.tree import EMPTY, tree_levels
 from engine.scene.camera import look_at
 from engine.view.lines import LineRenderer
 from treeline.view import box_levels, box_overlay
+from treeline.view.box_choice import SMALLEST_PIXELS, DrawBudget, affordable, pixels_across
 from treeline.view.box_levels import BoxLevels
-from treeline.view.box_overlay import BoxDrawing, DrawBudget, affordable, legend, pixels_across
+from treeline.view.box_overlay import BoxDrawing, legend
 from treeline.view.structure_tree import TLAS_ROOT, StructureTree
 from treeline.view.view_state import WHOLE_TLAS, BoxOverlay, NodeRef
 
@@ -137,9 +138,9 @@ def test_what_is_drawn_and_what_is_not(
     inside, across = seen_corners(boxes.astype(float), MOVE)
     drawn = np.zeros(len(boxes), bool)
     drawn[chosen] = True
-    assert drawn[inside & (across > 2 * box_overlay.SMALLEST_PIXELS)].all()
+    assert drawn[inside & (across > 2 * SMALLEST_PIXELS)].all()
     # A sphere around a box is up to sqrt(3) wider than the box looks.
-    assert not drawn[across < box_overlay.SMALLEST_PIXELS / 3].any()
+    assert not drawn[across < SMALLEST_PIXELS / 3].any()
     assert (drawn & inside).sum() > 100
 
 
@@ -164,7 +165,7 @@ def test_spheres_outside_the_view_are_left_out() -> None:
 
 def test_of_too_many_the_largest_are_drawn(rng: Any) -> None:
     pixels = rng.permutation(np.linspace(0.0, 50.0, 500)).astype(np.float32)
-    worth = np.flatnonzero(pixels >= box_overlay.SMALLEST_PIXELS)
+    worth = np.flatnonzero(pixels >= SMALLEST_PIXELS)
     all_of_them = affordable(pixels, DrawBudget(1, 1, 1.0, 0.0), 1.0, SIZE)
     np.testing.assert_array_equal(all_of_them, worth)
     for budget in (DrawBudget(1, 1, 10.0, 0.0), DrawBudget(1, 1, 0.1, 1.0)):
@@ -230,6 +231,7 @@ def test_a_moving_camera_draws_the_list_of_a_moment_ago(
     jobs: list[Any] = []
     monkeypatch.setattr(box_overlay, "choose_boxes", slowly)
     monkeypatch.setattr(box_overlay, "LIST_S", 10.0)
+    monkeypatch.setattr(box_overlay, "FEW", 0)
     version = drawing.version
     assert look(1.0, moving=True) == look(2.0, moving=True) == start
     assert drawing.version == version
@@ -258,6 +260,35 @@ def test_a_moving_camera_draws_the_list_of_a_moment_ago(
         if drawing._choosing is not None:
             drawing._choosing.result()
     assert len(jobs) == 3
+
+
+def test_few_boxes_are_chosen_without_a_thread(
+    tree: StructureTree, drawing: BoxDrawing, monkeypatch: Any
+) -> None:
+    """At once, and no more often: a list is of the frame that it was made in."""
+    overlay, root = BoxOverlay(True, 0, 9, "level"), NodeRef(0, 0x15, 0)
+    settled(tree, drawing, overlay, root)
+    choose, jobs = box_overlay.choose_boxes, []
+
+    def counted(*job: Any) -> Any:
+        jobs.append((threading.current_thread(), job[2]))
+        return choose(*job)
+
+    monkeypatch.setattr(box_overlay, "choose_boxes", counted)
+    monkeypatch.setattr(box_overlay, "LIST_S", 10.0)
+    cameras = [
+        look_at(np.array([4.0, 2.0, 0.1 * frame]), np.array([1.0, 0.0, 0.0]), 0.5)
+        for frame in range(3 * box_overlay.LIST_FRAMES)
+    ]
+    listed = []
+    for camera in cameras:
+        drawing.update(tree, overlay, root, camera, SIZE, moving=True)
+        listed.append(len(jobs))
+    assert listed == [1 + frame // box_overlay.LIST_FRAMES for frame in range(len(cameras))]
+    assert {thread for thread, _ in jobs} == {threading.main_thread()}
+    assert [camera for _, camera in jobs] == cameras[:: box_overlay.LIST_FRAMES]
+    drawing.update(tree, overlay, root, cameras[-1], SIZE, moving=False)
+    assert jobs[-1][1] is cameras[-1], "where the camera rests, the list is its own"
 
 
 def test_colours_by_level_and_by_kind(

@@ -14,7 +14,7 @@ from passes.option_list import OPTIONS, ViewSettings, find_option
 from passes.outputs import frame_outputs
 from passes.palettes import PALETTES
 from treeline.budgets import median_spent, parse_budgets
-from treeline.view.controls_panel import ControlsPanel, option_notes
+from treeline.view.controls_panel import FOLDED, ControlsPanel, beside_options, find_options
 from treeline.view.heat_panel import HeatPanel, grouped
 from treeline.view.pass_history import PassHistory, pass_rows
 from treeline.view.passes_panel import (
@@ -46,9 +46,11 @@ def show(open_panel: Callable[..., Any], session: Any) -> Callable[[Any], Any]:
 
 
 def test_every_option_has_a_control_that_changes_it_and_nothing_else(
-    show: Any, session: Any
+    open_panel: Callable[..., Any], session: Any
 ) -> None:
-    shown = show(ControlsPanel())
+    shown = open_panel(session, ControlsPanel(), (460, 2200))
+    for title in FOLDED:
+        shown.click(f"controls.section.{title}")
     for option in OPTIONS:
         before = session.settings
         name = f"controls.{option.name}"
@@ -93,7 +95,7 @@ def test_pin_change_swap_and_unpin(show: Any, session: Any, until: Until) -> Non
     session.change(find_option("mask/shadow").set(session.settings, 0))
     until(session, lambda: session.ready)
     shown.frames()
-    texts = [effect.text for effect in panel._comparison.effects]
+    texts = [effect.text for effect in panel.head.comparison.effects]
     assert any(text.startswith("shadow: ") and "-100% triangle tests" in text for text in texts)
     drawn = {name for name in marks.rectangles if "controls.effect" in name}
     assert drawn == {f"controls.effect.{name}" for name in ("frame", "reflection", "shadow")}
@@ -105,12 +107,45 @@ def test_pin_change_swap_and_unpin(show: Any, session: Any, until: Until) -> Non
     assert session.baseline is None
 
 
-def test_notes_say_what_an_option_claims_or_what_it_was(session: Any) -> None:
-    session.pin()
-    settings = find_option("leaf").set(session.settings, 1)
-    notes = option_notes(list(OPTIONS), settings, session.baseline)
-    assert notes["leaf"] == "A: 2" and notes["roughness_cutoff"] == "rays"
-    assert notes["count"] == ""
+def test_notes_say_what_an_option_claims_what_it_was_or_what_it_needs() -> None:
+    before = ViewSettings()
+    settings = find_option("occlusion_radius").set(find_option("leaf").set(before, 1), 2.0)
+    notes = beside_options(OPTIONS, settings, before, "A:")
+    assert notes["leaf"].text == "A: 2" and notes["leaf"].changed and not notes["leaf"].off
+    assert notes["roughness_cutoff"].text == "rays" and not notes["roughness_cutoff"].changed
+    assert notes["count"].text == ""
+    assert "build and update: what deforms" in notes["builder"].tip
+    radius = notes["occlusion_radius"]
+    assert radius.off and radius.changed and radius.text == "needs occlusion"
+    with_rays = find_option("occlusion").set(settings, True)
+    assert beside_options(OPTIONS, with_rays, before, "was")["occlusion_radius"].text == "was 0"
+
+
+def test_options_are_found_by_what_is_said_of_them(show: Any, session: Any) -> None:
+    assert find_options(OPTIONS, "") == list(OPTIONS)
+    assert [option.name for option in find_options(OPTIONS, "Sobol")] == ["sampler"]
+    shadows = {option.name for option in find_options(OPTIONS, "shadow map")}
+    assert "shadow_map_size" in shadows and "exposure" not in shadows
+    assert find_options(OPTIONS, "map shadow") == find_options(OPTIONS, "shadow map")
+    panel = ControlsPanel()
+    shown = show(panel)
+    assert "controls.builder" in marks.rectangles and "controls.stack" not in marks.rectangles
+    panel.wanted = "stack"
+    shown.frames()
+    drawn = {name.removeprefix("controls.") for name in marks.rectangles}
+    found = {option.name for option in find_options(OPTIONS, "stack")}
+    assert drawn & {option.name for option in OPTIONS} == found and "stack" in found
+    panel.wanted = ""
+    session.change(find_option("exposure").set(session.settings, 2.0))
+    shown.frames()
+    shown.click("controls.only_changed")
+    drawn = {name.removeprefix("controls.") for name in marks.rectangles}
+    assert drawn & {option.name for option in OPTIONS} == {"exposure"}
+
+
+def test_rows_out_of_sight_are_not_drawn(open_panel: Callable[..., Any], session: Any) -> None:
+    open_panel(session, ControlsPanel(), (460, 300))
+    assert "controls.builder" in marks.rectangles and "controls.seed" not in marks.rectangles
 
 
 def test_every_output_palette_and_range_can_be_chosen(show: Any, session: Any) -> None:
