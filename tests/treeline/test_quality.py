@@ -33,7 +33,7 @@ def test_every_variant_is_a_frame_of_its_own() -> None:
         assert len(set(options)) == len(curve)
     only = variants(["history", "samples"])
     assert {variant.curve for variant in only} == {BASE, "history", "samples"}
-    with pytest.raises(UserError, match=r"no curve is named 'x'; there are samples, "):
+    with pytest.raises(UserError, match=r"no curve is named 'x'; there are samples; "):
         variants(["x"])
 
 
