@@ -1,42 +1,36 @@
 """Measures an ablation: one thing off at a time, and the three strongest two by two.
 
-Every variant's frame is made, drawn and counted before the first one is timed. Then runs take
-turns, on and off, in this process: what the machine does meanwhile meets both. No time comes from a
-counted frame, and a variant's counted and timed frames hit the same. Every frame is frame 0 in one
-pose: where things move, each updates them once more. A frame's time is its GPU time; on CPU
-adapters it is the wall clock's. Times are milliseconds.
+Variants' frames are made, drawn and counted before the first one is timed. Then runs take turns, on
+and off, in this process: what the machine does meanwhile meets both. No time comes from a counted
+frame, and a variant's counted and timed frames hit the same. Every frame is frame 0 in one pose:
+where things move, each updates them once more. A frame's time is its GPU time; on CPU adapters it
+is the wall clock's. Times are milliseconds.
+
+What takes longer than it may is left out and named: switches whose frames could not be made in
+time, turns beyond the fewest, pairs of switches. After each step what is known so far is handed
+out, so that an ablation that is interrupted leaves a table.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from engine.gpu.device import Device
-from engine.gpu.errors import CheckFailed, UserError
+from engine.gpu.errors import UserError
 from engine.scene.pose import moves
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
-from passes.gpu_scene import GpuScene
-from passes.hybrid import HybridFrame
-from passes.prepare import PreparedScene
 from passes.rays import frame_rays
 from passes.senders import slot_block
 from treeline.ablate_switches import Setup, Switch, find_switches
-from treeline.ablate_terms import (
-    TIMED,
-    WHOLE,
-    Judged,
-    Totals,
-    counted_changes,
-    timed_changes,
-    totals,
-)
+from treeline.ablate_terms import TIMED, WHOLE, Judged, counted_changes, timed_changes
+from treeline.ablate_variants import Prepare, Variant, Variants
 from treeline.ablation_table import parse_table
 from treeline.causes import HALF_RESOLUTION
-from treeline.counted_rays import CountedRays, read_counted
 from treeline.measure import Progress
 from treeline.paired_effects import FEWEST_PAIRS, interaction, switch_fields
 from treeline.verdict import Verdict, verdict
@@ -44,89 +38,9 @@ from treeline.verdict import Verdict, verdict
 STRONGEST = 3  # switches that are turned off two by two
 TIMED_TERMS = len(TIMED) + len(WHOLE)
 SLOW = 3.0  # times the base's time
-DRAWS = 4  # until a frame's queues and stacks have the room that it needs
-
-# (scene, build options, group) -> the structure
-Prepare = Callable[[Setup], PreparedScene]
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A frame that is drawn again and again, and the sums of a counted one like it."""
-
-    frame: HybridFrame
-    counts: Totals
-
-    def run(self) -> FrameStats:
-        stats = self.frame.run(0)
-        if not stats.valid:
-            raise CheckFailed(f"a timed frame failed: {'; '.join(stats.failures) or 'no room'}")
-        return stats
-
-
-class Variants:
-    """Makes variants on a device. Frames share what is on the GPU where scene, build and way of
-    updating are equal; `pose` is the clip and time of frames whose scene moves."""
-
-    def __init__(
-        self, device: Device, prepare: Prepare, size: tuple[int, int], pose: dict[str, Any]
-    ) -> None:
-        self.device, self.size, self.pose = device, size, pose
-        self._prepare = prepare
-        self._scenes: dict[Any, GpuScene] = {}
-        self._base: HybridFrame | None = None
-
-    def make(self, setup: Setup) -> tuple[Variant, CountedRays]:
-        """CheckFailed where the counted frame hits something else."""
-        frame = self._draw(setup, count=False)
-        counting = self._draw(setup, count=True)
-        if counting.result_hash() != frame.result_hash():
-            raise CheckFailed("a counted frame hit something else: its counts explain no time")
-        counted = _read(counting)
-        return Variant(frame, totals(counted)), counted
-
-    def count(self, setup: Setup) -> CountedRays:
-        """Without a frame to time."""
-        return _read(self._draw(setup, count=True))
-
-    def _draw(self, setup: Setup, *, count: bool) -> HybridFrame:
-        scene = self._scene(setup)
-        width, height = self.size
-        options = replace(setup.settings.frame, width=width, height=height, count=count)
-        frame = HybridFrame(self.device, scene.prepared, options, scene)
-        self._base = self._base or frame
-        # The base's view and default radius: a scene that lacks something has other bounds.
-        base = self._base.inputs
-        given = replace(
-            frame.inputs,
-            camera=base.camera,
-            light=base.light,
-            more_lights=base.more_lights,
-            environment=base.environment,
-            bounds=base.bounds,
-            occlusion_radius=options.occlusion_radius or base.occlusion_radius,
-        )
-        pose = self.pose if scene.moving else {"clip": None}
-        frame.inputs = replace(setup.inputs(given), **pose)
-        if not count:
-            frame.remember()
-        for _ in range(DRAWS):
-            stats = frame.run(0)
-            if stats.valid:
-                return frame
-        raise CheckFailed(f"a frame failed: {'; '.join(stats.failures) or 'no room in its queues'}")
-
-    def _scene(self, setup: Setup) -> GpuScene:
-        names = tuple(instance.name for instance in setup.scene.instances)
-        update = setup.settings.frame.update if moves(setup.scene) else None
-        key = (names, setup.settings.build, setup.settings.group, update)
-        if key not in self._scenes:
-            self._scenes[key] = GpuScene(self.device, self._prepare(setup))
-        return self._scenes[key]
-
-
-def _read(frame: HybridFrame) -> CountedRays:
-    return read_counted(frame.data, frame.scene.prepared.bvh.words.nbytes)
+# Of the time that an ablation may take: until then frames are made, and switches timed.
+MAKING_END, SWITCHES_END = 0.6, 0.8
+NO_TIME = "no time was left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +49,25 @@ class Ablation:
 
     table: dict[str, Any]
     verdict: Verdict
+
+
+@dataclass(slots=True)
+class Budget:
+    """Seconds that may be spent, from now on."""
+
+    seconds: float = math.inf
+    clock: Callable[[], float] = time.perf_counter
+    begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = self.clock()
+
+    def left(self, part: float = 1.0) -> float:
+        """Until so much of the whole is spent."""
+        return part * self.seconds - (self.clock() - self.begun)
+
+
+Keep = Callable[[dict[str, Any]], None]
 
 
 def ablate(
@@ -148,46 +81,198 @@ def ablate(
     pairs: int = FEWEST_PAIRS,
     only: Sequence[str] = (),
     warmup_ms: float = 0.0,
+    budget: Budget | None = None,
+    keep: Keep = lambda table: None,
 ) -> Ablation:
-    """Measures every switch of this frame (or those named) in `pairs` of runs. UserError for a
-    switch that there is not, and one that changes nothing here."""
+    """Measures every switch of this frame (or those named) in `pairs` of runs, fewer where the
+    `budget` ends before. UserError for a switch that there is not, one that changes nothing here,
+    and where the budget is too short for any. `keep` is given the table as far as it is known."""
     switches, left_out = find_switches(setup, moves(setup.scene) and bool(pose))
-    chosen = _choose(switches, left_out, only)
-    variants = Variants(device, prepare, size, pose)
-    progress.begin("making the frames", 1 + len(chosen))
-    base, counted = variants.make(setup)
-    progress.advance("base")
-    frames: dict[str, Variant] = {}
-    judged: dict[str, Judged] = {}
-    for switch in chosen:
-        frames[switch.name], other = variants.make(switch.off(setup))
-        judged[switch.name] = counted_changes(counted, other)
-        progress.advance(switch.name)
-    _warm_up(base, warmup_ms)
-    runs = _take_turns(base, frames, pairs, progress)
-
-    fields: dict[str, Any] = {}
-    terms: dict[str, Any] = {}
-    for switch in chosen:
-        on, off = runs[switch.name]
-        ratio = None
-        if switch.name == HALF_RESOLUTION:
-            ratio = _ray_ratio(base, frames[switch.name], switch.off(setup).settings.frame)
-        fields[switch.name] = switch_fields(_ms(on), _ms(off), ratio)
-        counts = frames[switch.name].counts
-        timed = timed_changes(on, off, base.counts, counts, len(chosen) * TIMED_TERMS)
-        terms[switch.name] = {
-            **_terms(switch, judged[switch.name], timed),
-            "counted": counts.facts(),
-        }
-    every = [ms for on, _ in runs.values() for ms in _ms(on)]
-    table: dict[str, Any] = {"base_ms": float(np.median(every)), "switches": fields}
-    strongest = _strongest(verdict(parse_table(table)))
-    table["interactions"] = _interactions(
-        variants, setup, base, frames, [s for s in chosen if s.name in strongest], pairs, progress
+    measuring = Measuring(
+        Variants(device, prepare, size, pose), setup, progress, budget or Budget(), left_out, keep
     )
-    table["context"] = {"pairs": pairs, "terms": terms, "left_out": left_out}
+    measuring.make(_choose(switches, left_out, only), warmup_ms)
+    measuring.take_turns(pairs, warmup_ms)
+    table = measuring.table()
+    measuring.measure_interactions(_strongest(verdict(parse_table(table))), pairs)
+    table = measuring.table()
     return Ablation(table, verdict(parse_table(table)))
+
+
+Runs = tuple[list[FrameStats], list[FrameStats]]
+
+
+@dataclass(slots=True)
+class Measuring:
+    """An ablation as far as it is. `left_out` says of a switch why it is not measured,
+    `unmeasured` what else there was no time for."""
+
+    variants: Variants
+    setup: Setup
+    progress: Progress
+    budget: Budget
+    left_out: dict[str, str]
+    keep: Keep
+    switches: dict[str, Switch] = field(default_factory=dict)
+    frames: dict[str, Variant] = field(default_factory=dict)
+    judged: dict[str, Judged] = field(default_factory=dict)
+    runs: dict[str, Runs] = field(default_factory=dict)
+    interactions: list[dict[str, Any]] = field(default_factory=list)
+    unmeasured: list[str] = field(default_factory=list)
+    doing: str = ""
+    base: Variant = field(init=False)
+
+    def make(self, chosen: Sequence[Switch], warmup_ms: float) -> None:
+        """The base, then a frame of each switch while there is time to make and to time it."""
+        self.progress.begin("making the frames", 1 + len(chosen))
+        self.base, counted = self.variants.make(self.setup)
+        self.progress.advance("base")
+        longest = 0.0  # not the base's, which comes with the scene's structure
+        for switch in chosen:
+            self.doing = f"making {switch.name}"
+            with_it = self._turn_seconds() + 2 * self.base.seconds
+            timing = FEWEST_PAIRS * with_it + warmup_ms / 1e3
+            in_time = self.budget.left(MAKING_END) > 0
+            if not in_time or self.budget.left(SWITCHES_END) < timing + longest:
+                self.left_out[switch.name] = NO_TIME
+                continue
+            start = self.budget.clock()
+            self.frames[switch.name], other = self.variants.make(switch.off(self.setup))
+            longest = max(longest, self.budget.clock() - start)
+            self.judged[switch.name] = counted_changes(counted, other)
+            self.switches[switch.name] = switch
+            self.runs[switch.name] = ([], [])
+            self.progress.advance(f"{switch.name} {self.budget.clock() - start:.1f} s")
+            self.keep(self.table())
+        if not self.frames:
+            raise UserError(
+                f"{self.budget.seconds:.3g} s are too few for any switch of this scene: raise "
+                "--minutes, or name one by --only"
+            )
+
+    def _turn_seconds(self) -> float:
+        """What one turn over all switches takes."""
+        return sum(self.base.seconds + variant.seconds for variant in self.frames.values())
+
+    def take_turns(self, pairs: int, warmup_ms: float) -> None:
+        """Runs on and off, up to [pairs] of each switch; which of the two is first alternates. A
+        frame that is SLOW is known for that after FEWEST_PAIRS, and these are always timed."""
+        self._warm_up(warmup_ms)
+        self.progress.begin("timing", pairs * len(self.frames))
+        for turn in range(pairs):
+            self.doing = f"pair {turn + 1} of {pairs}"
+            if turn >= FEWEST_PAIRS and self.budget.left(SWITCHES_END) < self._turn_seconds():
+                self.unmeasured.append(f"pairs {turn + 1} to {pairs} of each switch")
+                break
+            for name, variant in self.frames.items():
+                on, off = map(_ms, self.runs[name])
+                if turn >= FEWEST_PAIRS and np.median(off) > SLOW * np.median(on):
+                    self.progress.advance(name)
+                    continue
+                both = [(self.base, self.runs[name][0]), (variant, self.runs[name][1])]
+                for item, series in reversed(both) if turn % 2 else both:
+                    series.append(item.run())
+                self.progress.advance(name)
+            self.keep(self.table())
+
+    def _warm_up(self, least_ms: float) -> None:
+        """An idle GPU needs about a second of work to reach its clock."""
+        start = self.budget.clock()
+        while 1e3 * (self.budget.clock() - start) < least_ms:
+            self.base.run()
+
+    def measure_interactions(self, strongest: Sequence[str], pairs: int) -> None:
+        """What each two of the strongest save together beyond the sum, from four interleaved
+        series; as many couples as there is time for."""
+        chosen = [switch for switch in self.switches.values() if switch.name in strongest]
+        couples = [(a, b) for i, a in enumerate(chosen) for b in chosen[i + 1 :]]
+        self.progress.begin("making the frames of two switches", len(couples))
+        four: dict[tuple[str, str], tuple[Variant, ...]] = {}
+        longest = self.base.seconds
+        for a, b in couples:
+            names = f"{a.name} and {b.name}"
+            self.doing = f"making {names}"
+            timing = FEWEST_PAIRS * sum(v.seconds for items in four.values() for v in items)
+            own = FEWEST_PAIRS * 4 * self.base.seconds
+            if self.budget.left() < timing + own + longest:
+                self.unmeasured.append(f"{names} together")
+                continue
+            start = self.budget.clock()
+            both, _ = self.variants.make(b.off(a.off(self.setup)))
+            longest = max(longest, self.budget.clock() - start)
+            four[a.name, b.name] = (self.base, self.frames[a.name], self.frames[b.name], both)
+            self.progress.advance(names)
+        self._time_interactions(four, pairs)
+
+    def _time_interactions(
+        self, four: dict[tuple[str, str], tuple[Variant, ...]], pairs: int
+    ) -> None:
+        series: dict[tuple[str, str], list[list[float]]] = {
+            names: [[] for _ in items] for names, items in four.items()
+        }
+        seconds = sum(variant.seconds for items in four.values() for variant in items)
+        self.progress.begin("timing two switches", pairs * len(four))
+        for turn in range(pairs if four else 0):
+            if turn >= FEWEST_PAIRS and self.budget.left() < seconds:
+                self.unmeasured.append(f"runs {turn + 1} to {pairs} of two switches")
+                break
+            for names, items in four.items():
+                order = range(len(items))
+                for place in reversed(order) if turn % 2 else order:
+                    series[names][place].append(items[place].run().frame_total_ms)
+                self.progress.advance(", ".join(names))
+        for names, (on, without_a, without_b, without_both) in series.items():
+            effect = interaction(on, without_a, without_b, without_both)
+            self.interactions.append(
+                {
+                    "switches": list(names),
+                    "effect_ms": effect.ms,
+                    "interval_ms": [effect.low, effect.high],
+                }
+            )
+        self.doing = ""
+
+    def table(self) -> dict[str, Any]:
+        """What is known: of few pairs the medians, of FEWEST_PAIRS and more effects."""
+        fields: dict[str, Any] = {}
+        terms: dict[str, Any] = {}
+        for name, switch in self.switches.items():
+            on, off = self.runs[name]
+            found = self.judged[name]
+            if len(on) >= FEWEST_PAIRS:
+                ratio = None
+                if name == HALF_RESOLUTION:
+                    options = switch.off(self.setup).settings.frame
+                    ratio = _ray_ratio(self.base, self.frames[name], options)
+                fields[name] = switch_fields(_ms(on), _ms(off), ratio)
+                counts = self.base.counts, self.frames[name].counts
+                timed = timed_changes(on, off, *counts, len(self.switches) * TIMED_TERMS)
+                found = Judged(timed.changes | found.changes, timed.unjudged | found.unjudged)
+            elif on and off:
+                fields[name] = {
+                    "on_ms": float(np.median(_ms(on))),
+                    "off_ms": float(np.median(_ms(off))),
+                }
+            terms[name] = {
+                **_terms(switch, found),
+                "counted": self.frames[name].counts.facts(),
+                "pairs": min(len(on), len(off)),
+            }
+        every = [ms for on, _ in self.runs.values() for ms in _ms(on)]
+        context: dict[str, Any] = {
+            "pairs": max((item["pairs"] for item in terms.values()), default=0),
+            "terms": terms,
+            "left_out": self.left_out,
+            "unmeasured": self.unmeasured,
+        }
+        if self.doing:
+            context["unfinished"] = f"it ended while {self.doing}"
+        return {
+            "base_ms": float(np.median(every)) if every else 1e3 * self.base.seconds,
+            "switches": fields,
+            "interactions": self.interactions,
+            "context": context,
+        }
 
 
 def _choose(
@@ -200,36 +285,6 @@ def _choose(
         if name not in known:
             raise UserError(f"no switch is named '{name}'; there are {', '.join(known)}")
     return [switch for switch in switches if not only or switch.name in only]
-
-
-def _warm_up(base: Variant, least_ms: float) -> None:
-    """An idle GPU needs about a second of work to reach its clock."""
-    start = time.perf_counter()
-    while 1e3 * (time.perf_counter() - start) < least_ms:
-        base.run()
-
-
-Runs = tuple[list[FrameStats], list[FrameStats]]
-
-
-def _take_turns(
-    base: Variant, frames: dict[str, Variant], pairs: int, progress: Progress
-) -> dict[str, Runs]:
-    """Switch -> runs on and off, up to [pairs] each; which of the two is first alternates. A frame
-    that is SLOW is known for that after FEWEST_PAIRS."""
-    runs: dict[str, Runs] = {name: ([], []) for name in frames}
-    progress.begin("timing", pairs * len(frames))
-    for turn in range(pairs):
-        for name, variant in frames.items():
-            on, off = map(_ms, runs[name])
-            if turn >= FEWEST_PAIRS and np.median(off) > SLOW * np.median(on):
-                progress.advance(name)
-                continue
-            both = [(base, runs[name][0]), (variant, runs[name][1])]
-            for item, series in reversed(both) if turn % 2 else both:
-                series.append(item.run())
-            progress.advance(name)
-    return runs
 
 
 def _ms(runs: Sequence[FrameStats]) -> list[float]:
@@ -249,20 +304,17 @@ def _ray_ratio(base: Variant, half: Variant, options: FrameOptions) -> float | N
     return sum(half.counts.kinds[kind] for kind in shared) / before if before else None
 
 
-def _terms(switch: Switch, counted: Judged, timed: Judged) -> dict[str, Any]:
+def _terms(switch: Switch, found: Judged) -> dict[str, Any]:
     """What the switch claims to change, what it changed, what of that must follow, and what it
     changed unclaimed."""
-    changes = timed.changes | counted.changes
-    unjudged = {
-        t: why for t, why in (timed.unjudged | counted.unjudged).items() if t not in changes
-    }
+    changes = found.changes
     return {
         "off": switch.what,
         "declared": list(switch.terms),
         "changes": changes,
         "follows": {term: switch.follows[term] for term in changes if term in switch.follows},
         "undeclared": [t for t in changes if t not in switch.terms and t not in switch.follows],
-        "unjudged": unjudged,
+        "unjudged": {term: why for term, why in found.unjudged.items() if term not in changes},
     }
 
 
@@ -271,43 +323,3 @@ def _strongest(found: Verdict) -> list[str]:
     first = [finding.switches[0] for finding in found.findings]
     others = [name for finding in found.findings for name in finding.switches[1:]]
     return [*first, *others][:STRONGEST]
-
-
-def _interactions(
-    variants: Variants,
-    setup: Setup,
-    base: Variant,
-    frames: dict[str, Variant],
-    strongest: Sequence[Switch],
-    pairs: int,
-    progress: Progress,
-) -> list[dict[str, Any]]:
-    """What each two of the strongest save together beyond the sum, from four interleaved series."""
-    couples = [(a, b) for i, a in enumerate(strongest) for b in strongest[i + 1 :]]
-    progress.begin("making the frames of two switches", len(couples))
-    four = {}
-    for a, b in couples:
-        both, _ = variants.make(b.off(a.off(setup)))
-        four[a.name, b.name] = (base, frames[a.name], frames[b.name], both)
-        progress.advance(f"{a.name}, {b.name}")
-    series: dict[tuple[str, str], list[list[float]]] = {
-        names: [[] for _ in items] for names, items in four.items()
-    }
-    progress.begin("timing two switches", pairs * len(couples))
-    for turn in range(pairs):
-        for names, items in four.items():
-            order = range(len(items))
-            for place in reversed(order) if turn % 2 else order:
-                series[names][place].append(items[place].run().frame_total_ms)
-            progress.advance(", ".join(names))
-    found = []
-    for names, (on, without_a, without_b, without_both) in series.items():
-        effect = interaction(on, without_a, without_b, without_both)
-        found.append(
-            {
-                "switches": list(names),
-                "effect_ms": effect.ms,
-                "interval_ms": [effect.low, effect.high],
-            }
-        )
-    return found

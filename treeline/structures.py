@@ -1,17 +1,18 @@
 """Structures for the commands: read from a file, or built from the scene as options say."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bvh.blas_cache import BlasCache
-from bvh.build import BuildOptions
+from bvh.build import BuildOptions, build_blas
 from bvh.container import load as load_container
 from bvh.scene_bvh import SceneBvh
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError, UserError
 from engine.scene.scene import Scene
-from passes.build_blases import SharedBuilder
+from passes.build_blases import Build, SharedBuilder
 from passes.prepare import PreparedScene, prepare
 from treeline.measure import Progress
 
@@ -57,10 +58,13 @@ def build(
     cache: BlasCache | None = None,
     progress: Progress | None = None,
     or_cpu: bool = False,
+    like: PreparedScene | None = None,
+    through: Callable[[Build], Build] | None = None,
 ) -> Structure:
     """The scene's structure, as a frame would trace it, built on the `device` if there is one and
     options allow it (see `passes.prepare`); with `or_cpu`, on the CPU where that has no room, and
-    small meshes where that is faster."""
+    small meshes where that is faster. Textures are taken from `like`, if they are the same;
+    `through` gives what is called to build a BLAS that no cache has."""
     place = device if options.pairing == "near" else None
     where = "the CPU" if place is None else place.info.adapter
 
@@ -72,12 +76,14 @@ def build(
 
     shared = None if place is None else SharedBuilder(place, all_there=not or_cpu)
     try:
-        how = None if shared is None else shared.build
-        prepared = prepare(scene, options, group, cache, build=how, told=told)
+        how = build_blas if shared is None else shared.build
+        how = how if through is None else through(how)
+        prepared = prepare(scene, options, group, cache, build=how, told=told, like=like)
     except LimitError:
         if place is None or not or_cpu:
             raise
-        return build(scene, options, group, cache=cache, progress=progress)
+        more: dict[str, Any] = {"progress": progress, "like": like, "through": through}
+        return build(scene, options, group, cache=cache, **more)
     cached = 0 if cache is None else cache.counts.hits
     places = {"cpu"} if shared is None else shared.places or {"gpu"}
     return Structure(prepared, "+".join(sorted(places)), cached)

@@ -1,6 +1,7 @@
 """`treeline ablate`: which cause a frame's cost has, from what it takes with one thing off."""
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +26,7 @@ GPU_DEFAULTS = ("1920x1080", 20)
 CPU_DEFAULTS = ("192x108", 8)
 FEWEST_PAIRS = 6
 GPU_WARMUP_MS = 1000.0
+PARTIAL = ".partial"  # after the name of --out, until the ablation is whole
 
 
 @with_common
@@ -66,6 +68,16 @@ def ablate(
             metavar="NAME,NAME", help="Some switches. Default: all.", rich_help_panel=MEASURING
         ),
     ] = "",
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            metavar="MINUTES",
+            help="What the measurement may take, builds included. Switches, pairs and couples that "
+            "do not fit are left out and named. Default: no limit.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
     update: Annotated[
         Literal["refit", "rebuild", "policy"],
         typer.Option(help="What becomes of a structure that deforms, each frame."),
@@ -81,6 +93,9 @@ def ablate(
     is in its first clip, unless told otherwise. Where a switch changes a term of the cost that its
     option does not declare, that is said. Terms are compared ray by ray, over rays that both frames
     send: what follows from fewer rays is not taken for a change of the rest of them.
+
+    Until it is whole, what is known so far is in OUT.partial, which --from reads from the first
+    timed pair on. Structures are built on the GPU unless --on says otherwise, each once.
 
     Or reads an ablation, --from F.json. It holds milliseconds: base_ms with everything on, and what
     it takes with one thing off: without_ms maps a switch to that, half_resolution_ms is with half
@@ -113,9 +128,13 @@ def ablate(
     frame = {**flags.fields(), "update": update}
     with whole_file(out) if out else nullcontext() as path:
         names = [name.strip() for name in only.split(",") if name.strip()]
-        measured = _measure(common, frame, size, pairs, names, time, clip)
+        partial = None if out is None else out.with_name(out.name + PARTIAL)
+        asked = Asked(frame, size, pairs, minutes, names, time, clip, partial)
+        measured = _measure(common, asked)
         if path is not None:
             path.write_text(json_text(measured.table), encoding="utf-8")
+    if partial is not None:
+        partial.unlink(missing_ok=True)
     emit_json({**measured.verdict.facts(), "table": measured.table}, common.json)
     if common.to_stdout:
         return
@@ -125,26 +144,35 @@ def ablate(
         print(out)
 
 
-def _measure(
-    common: Common,
-    frame: dict[str, Any],
-    size: str | None,
-    pairs: int | None,
-    only: list[str],
-    time: float | None,
-    clip: str | None,
-) -> "Ablation":
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be measured, as the command line has it; what is known so far goes into
+    `partial`."""
+
+    frame: dict[str, Any]
+    size: str | None
+    pairs: int | None
+    minutes: float | None
+    only: list[str]
+    time: float | None
+    clip: str | None
+    partial: Path | None
+
+
+def _measure(common: Common, asked: Asked) -> "Ablation":
     from engine.scene.pose import moves
     from passes.frame_options import FrameOptions
     from passes.option_list import ViewSettings
     from passes.prepare import PreparedScene
-    from treeline import structures
+    from treeline.ablate import Budget
     from treeline.ablate import ablate as measure
     from treeline.ablate_switches import Setup
     from treeline.report_context import plain, structure_context
+    from treeline.shared_builds import SharedBuilds
 
-    if size is not None:
-        parse_size(size)
+    if asked.size is not None:
+        parse_size(asked.size)
+    budget = Budget() if asked.minutes is None else Budget(60 * asked.minutes)
     with steps(common.quiet) as progress:
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
@@ -153,25 +181,30 @@ def _measure(
                 f"{device.info.adapter} is a CPU adapter: its times are wall clock, and no GPU's",
                 quiet=common.quiet,
             )
-        width, height = parse_size(size or defaults[0])
+        width, height = parse_size(asked.size or defaults[0])
         build = common.build_options()
         progress.begin("loading the scene")
         scene = common.load_scene()
-        if time is None and clip is None and moves(scene):
+        time = asked.time
+        if time is None and asked.clip is None and moves(scene):
             time = 0.0
-        pose = choose_pose(scene, time, clip)
-        settings = ViewSettings(FrameOptions(width, height, **frame), build, common.group)
-        place, cache = common.build_device(device), common.blas_cache()
+        pose = choose_pose(scene, time, asked.clip)
+        settings = ViewSettings(FrameOptions(width, height, **asked.frame), build, common.group)
+        place = None if common.on == "cpu" else device
+        builds = SharedBuilds(place, common.blas_cache(), or_cpu=common.on == "auto")
 
         def prepare(setup: Setup) -> PreparedScene:
-            return structures.build(
-                setup.scene,
-                setup.settings.build,
-                setup.settings.group,
-                device=place,
-                cache=cache,
-                or_cpu=common.on == "auto",
-            ).prepared
+            return builds.prepare(setup.scene, setup.settings.build, setup.settings.group)
+
+        context = structure_context(scene, common.scene_name, device, build, common.group)
+        context |= {"width": width, "height": height, "minutes": asked.minutes, **asked.frame}
+        context |= pose.fields() if pose else {}
+
+        def keep(table: dict[str, Any]) -> None:
+            table["context"] = plain(context | table["context"])
+            if asked.partial is not None:
+                with whole_file(asked.partial) as path:
+                    path.write_text(json_text(table), encoding="utf-8")
 
         measured = measure(
             device,
@@ -180,21 +213,13 @@ def _measure(
             (width, height),
             pose.fields() if pose else {},
             progress,
-            pairs=pairs or defaults[1],
-            only=only,
+            pairs=asked.pairs or defaults[1],
+            only=asked.only,
             warmup_ms=0.0 if device.info.is_cpu else GPU_WARMUP_MS,
+            budget=budget,
+            keep=keep,
         )
-        context = structure_context(scene, common.scene_name, device, build, common.group)
-        measured.table["context"] = plain(
-            {
-                **context,
-                "width": width,
-                "height": height,
-                **frame,
-                **(pose.fields() if pose else {}),
-                **measured.table["context"],
-            }
-        )
+        measured.table["context"] = plain(context | measured.table["context"])
     return measured
 
 
@@ -236,6 +261,8 @@ def _print_switches(measured: "Ablation") -> None:
         )
     for name, reason in context["left_out"].items():
         print(f"{name}: not switched off, {reason}")
+    for what in context["unmeasured"]:
+        print(f"not measured, no time was left: {what}")
 
 
 def _declared(term: str, terms: dict[str, Any]) -> str:
