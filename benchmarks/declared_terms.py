@@ -24,7 +24,7 @@ from passes.frame_options import FrameOptions
 from passes.option_list import OPTIONS, Option, ViewSettings, find_option
 from passes.prepare import PreparedScene
 from treeline import structures
-from treeline.ablate import Variants
+from treeline.ablate_variants import Variants
 from treeline.ablate_switches import Setup
 from treeline.ablate_terms import counted_changes
 from treeline.cli.options import parse_size

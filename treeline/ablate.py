@@ -11,8 +11,6 @@ time, turns beyond the fewest, pairs of switches. After each step what is known 
 out, so that an ablation that is interrupted leaves a table.
 """
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +31,7 @@ from treeline.ablation_table import parse_table
 from treeline.causes import HALF_RESOLUTION
 from treeline.measure import Progress
 from treeline.paired_effects import FEWEST_PAIRS, interaction, switch_fields
+from treeline.time_limit import NO_TIME, TimeLimit
 from treeline.verdict import Verdict, verdict
 
 STRONGEST = 3  # switches that are turned off two by two
@@ -40,7 +39,6 @@ TIMED_TERMS = len(TIMED) + len(WHOLE)
 SLOW = 3.0  # times the base's time
 # Of the time that an ablation may take: until then frames are made, and switches timed.
 MAKING_END, SWITCHES_END = 0.6, 0.8
-NO_TIME = "no time was left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +47,6 @@ class Ablation:
 
     table: dict[str, Any]
     verdict: Verdict
-
-
-@dataclass(slots=True)
-class Budget:
-    """Seconds that may be spent, from now on."""
-
-    seconds: float = math.inf
-    clock: Callable[[], float] = time.perf_counter
-    begun: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.begun = self.clock()
-
-    def left(self, part: float = 1.0) -> float:
-        """Until so much of the whole is spent."""
-        return part * self.seconds - (self.clock() - self.begun)
 
 
 Keep = Callable[[dict[str, Any]], None]
@@ -81,7 +63,7 @@ def ablate(
     pairs: int = FEWEST_PAIRS,
     only: Sequence[str] = (),
     warmup_ms: float = 0.0,
-    budget: Budget | None = None,
+    budget: TimeLimit | None = None,
     keep: Keep = lambda table: None,
 ) -> Ablation:
     """Measures every switch of this frame (or those named) in `pairs` of runs, fewer where the
@@ -89,7 +71,12 @@ def ablate(
     and where the budget is too short for any. `keep` is given the table as far as it is known."""
     switches, left_out = find_switches(setup, moves(setup.scene) and bool(pose))
     measuring = Measuring(
-        Variants(device, prepare, size, pose), setup, progress, budget or Budget(), left_out, keep
+        Variants(device, prepare, size, pose),
+        setup,
+        progress,
+        budget or TimeLimit(),
+        left_out,
+        keep,
     )
     measuring.make(_choose(switches, left_out, only), warmup_ms)
     measuring.take_turns(pairs, warmup_ms)
@@ -110,7 +97,7 @@ class Measuring:
     variants: Variants
     setup: Setup
     progress: Progress
-    budget: Budget
+    budget: TimeLimit
     left_out: dict[str, str]
     keep: Keep
     switches: dict[str, Switch] = field(default_factory=dict)

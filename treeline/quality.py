@@ -9,7 +9,7 @@ reference, made at that camera and that moment, holds for all.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from treeline.frame_error import DRAWS, HISTORY_FRAMES, FrameError, error_fields
 from treeline.image_error import F32
 from treeline.measure import Progress
 from treeline.quality_variants import Variant
+from treeline.time_limit import TimeLimit
 
 FRAME_SECONDS = 1 / 30  # between frames of a moving camera
 STEP = 0.04  # metres that it walks in one, and what it turns:
@@ -65,6 +66,9 @@ class Quality:
         }
 
 
+Keep = Callable[[list[Quality], list[str]], None]
+
+
 def measure_quality(
     make_frame: MakeFrame,
     base: FrameOptions,
@@ -75,31 +79,53 @@ def measure_quality(
     pictures: int,
     turns: int,
     warmup_ms: float = 0.0,
-) -> list[Quality]:
-    """Each of `variants` of `base`, in order. `make_frame` gives frames their view and pose;
-    `warmup_ms` is what frames that take turns are drawn for, at least, before any is timed.
-    CheckFailed where a frame was not whole."""
+    limit: TimeLimit | None = None,
+    keep: Keep = lambda found, left_out: None,
+) -> tuple[list[Quality], list[str]]:
+    """Each of `variants` of `base`, in order, and the names of those that there was no time for.
+    `make_frame` gives frames their view and pose; `warmup_ms` is what frames that take turns are
+    drawn for, at least, before any is timed. Variants are measured AT_ONCE together, and `keep` is
+    given what is known after each such group; the first one is always measured. CheckFailed where a
+    frame was not whole."""
+    limit = limit or TimeLimit()
     by_options: dict[FrameOptions, list[Variant]] = {}
     for variant in variants:
         by_options.setdefault(variant.options(base), []).append(variant)
+    every = list(by_options)
+    done: dict[Variant, Quality] = {}
+    longest = 0.0
+    for start in range(0, len(every), AT_ONCE):
+        if done and limit.left() < longest:
+            break
+        begun = limit.clock()
+        group = every[start : start + AT_ONCE]
+        counts, errors = {}, {}
+        progress.begin("counting and comparing", sum(len(by_options[o]) for o in group))
+        for options in group:
+            counts[options] = _count(make_frame(replace(options, count=True)))
+            for variant in by_options[options]:
+                key = _key(variant, options)
+                if key not in errors:  # several curves pass through the base
+                    errors[key] = _error(make_frame, options, variant, reference, pictures)
+                progress.advance(variant.name)
+        times = _take_turns(make_frame, group, turns, warmup_ms, progress)
+        for options in group:
+            for variant in by_options[options]:
+                n = variant.samples
+                rays, nodes = ({k: n * c for k, c in of.items()} for of in counts[options])
+                ms = n * np.array(times[options])
+                done[variant] = Quality(variant, ms, rays, nodes, errors[_key(variant, options)])
+        longest = max(longest, limit.clock() - begun)
+        keep(*_in_order(variants, done))
+    return _in_order(variants, done)
 
-    counts, errors = {}, {}
-    progress.begin("counting and comparing", len(variants))
-    for options, sharing in by_options.items():
-        counts[options] = _count(make_frame(replace(options, count=True)))
-        for variant in sharing:
-            key = _key(variant, options)
-            if key not in errors:  # several curves pass through the base
-                errors[key] = _error(make_frame, options, variant, reference, pictures)
-            progress.advance(variant.name)
-    times = _take_turns(make_frame, tuple(by_options), turns, warmup_ms, progress)
-    found = []
-    for variant in variants:
-        options = variant.options(base)
-        rays, nodes = ({k: variant.samples * n for k, n in c.items()} for c in counts[options])
-        ms = variant.samples * np.array(times[options])
-        found.append(Quality(variant, ms, rays, nodes, errors[_key(variant, options)]))
-    return found
+
+def _in_order(
+    variants: Sequence[Variant], done: Mapping[Variant, Quality]
+) -> tuple[list[Quality], list[str]]:
+    """Those that are done, and the names of the others."""
+    found = [done[variant] for variant in variants if variant in done]
+    return found, [variant.name for variant in variants if variant not in done]
 
 
 def _key(variant: Variant, options: FrameOptions) -> tuple[FrameOptions, int, bool]:
@@ -156,26 +182,25 @@ def _camera_before(camera: Camera, frames: int) -> Camera:
 
 def _take_turns(
     make_frame: MakeFrame,
-    every: Sequence[FrameOptions],
+    group: Sequence[FrameOptions],
     turns: int,
     warmup_ms: float,
     progress: Progress,
 ) -> dict[FrameOptions, list[float]]:
-    """ms of `turns` frames of each, AT_ONCE of them one after the other, forwards and backwards."""
-    progress.begin("timing", (turns + 1) * len(every))
-    times: dict[FrameOptions, list[float]] = {options: [] for options in every}
-    for start in range(0, len(every), AT_ONCE):
-        frames = {options: make_frame(options) for options in every[start : start + AT_ONCE]}
-        begun = time.perf_counter()
-        while 1e3 * (time.perf_counter() - begun) < warmup_ms:
-            for frame in frames.values():
-                frame.run(0)
-        for turn in range(turns + 1):  # the first one warms up
-            for options, frame in list(frames.items())[:: 1 if turn % 2 else -1]:
-                stats = frame.run(turn)
-                if turn:
-                    times[options].append(stats.frame_total_ms)
-                progress.advance(f"{stats.frame_total_ms:.1f} ms")
+    """ms of `turns` frames of each, one after the other, forwards and backwards."""
+    progress.begin("timing", (turns + 1) * len(group))
+    times: dict[FrameOptions, list[float]] = {options: [] for options in group}
+    frames = {options: make_frame(options) for options in group}
+    begun = time.perf_counter()
+    while 1e3 * (time.perf_counter() - begun) < warmup_ms:
+        for frame in frames.values():
+            frame.run(0)
+    for turn in range(turns + 1):  # the first one warms up
+        for options, frame in list(frames.items())[:: 1 if turn % 2 else -1]:
+            stats = frame.run(turn)
+            if turn:
+                times[options].append(stats.frame_total_ms)
+            progress.advance(f"{stats.frame_total_ms:.1f} ms")
     return times
 
 

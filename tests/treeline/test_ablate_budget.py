@@ -18,7 +18,7 @@ from passes.option_list import ViewSettings
 from passes.prepare import prepare
 from treeline import ablate as module
 from treeline import structures
-from treeline.ablate import Ablation, Budget, Measuring, ablate
+from treeline.ablate import Ablation, Measuring, ablate
 from treeline.ablate_switches import Setup
 from treeline.ablate_terms import Totals
 from treeline.ablate_variants import Variant
@@ -27,6 +27,7 @@ from treeline.counted_rays import CountedRays
 from treeline.paired_effects import FEWEST_PAIRS
 from treeline.scenes import load
 from treeline.shared_builds import SharedBuilds
+from treeline.time_limit import TimeLimit
 from treeline.verdict import verdict
 
 KINDS = {("reflection", 0): 10, ("shadow", 0): 10, ("shadow", 1): 10}
@@ -76,7 +77,7 @@ def measure(
         kept: list[Any] = []
 
         def run(**asked: Any) -> Ablation:
-            budget = Budget(seconds, lambda: machine.now)
+            budget = TimeLimit(seconds, lambda: machine.now)
             setup = Setup(hall, ViewSettings(FrameOptions(8, 8)))
             device: Any = None
 

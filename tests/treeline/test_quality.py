@@ -14,10 +14,12 @@ from engine.scene.light import Environment, RectLight
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FrameInputs
 from passes.option_list import OPTIONS
+from treeline import quality
 from treeline.quality import STEP, TURN, approach, pareto
 from treeline.quality_picture import point_label
 from treeline.quality_variants import BASE, CURVES, variants
 from treeline.reference import FULL, full_options
+from treeline.time_limit import TimeLimit
 
 SIZE = 64, 36
 
@@ -105,6 +107,38 @@ def test_the_table_for_people() -> None:
 def test_points_of_a_curve_are_told_apart() -> None:
     assert point_label({"changes": {"history": 4, "denoiser": 1}, "samples": 1}) == "4"
     assert point_label({"changes": {}, "samples": 8}) == "8"
+
+
+def test_what_there_is_no_time_for_is_named(monkeypatch: pytest.MonkeyPatch, silent: Any) -> None:
+    now, timed, kept = [0.0], [], []
+
+    def take_turns(make_frame: Any, group: Any, *_: Any) -> Any:
+        now[0] += 10.0
+        timed.append(len(group))
+        return {options: [1.0, 2.0] for options in group}
+
+    monkeypatch.setattr(quality, "AT_ONCE", 2)
+    monkeypatch.setattr(quality, "_count", lambda frame: ({}, {}))
+    monkeypatch.setattr(quality, "_error", lambda *_: None)
+    monkeypatch.setattr(quality, "_take_turns", take_turns)
+    chosen = variants(["history", "samples", "reflection bounces"])
+    found, left_out = quality.measure_quality(
+        *(lambda options: None, FrameOptions(8, 8), np.zeros((8, 8, 3), np.float32)),
+        *(chosen, silent),
+        pictures=1,
+        turns=2,
+        limit=TimeLimit(25.0, lambda: now[0]),
+        keep=lambda *known: kept.append(known),
+    )
+    # The base and its samples are one frame; then come history 4, 16 and two bounces, three.
+    names = [variant.name for variant in chosen]
+    assert timed == [2, 2] and now[0] == 20.0
+    measured = [item.variant.name for item in found]
+    assert sorted(measured + left_out) == sorted(names) and left_out
+    assert measured == [name for name in names if name in measured]
+    assert [len(done) for done, _ in kept] == [len(kept[0][0]), len(found)]
+    assert kept[-1] == (found, left_out)
+    assert found[0].variant.name == BASE and found[0].ms.tolist() == [1.0, 2.0]
 
 
 def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None:

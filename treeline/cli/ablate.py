@@ -164,15 +164,15 @@ def _measure(common: Common, asked: Asked) -> "Ablation":
     from passes.frame_options import FrameOptions
     from passes.option_list import ViewSettings
     from passes.prepare import PreparedScene
-    from treeline.ablate import Budget
     from treeline.ablate import ablate as measure
     from treeline.ablate_switches import Setup
     from treeline.report_context import plain, structure_context
     from treeline.shared_builds import SharedBuilds
+    from treeline.time_limit import TimeLimit
 
     if asked.size is not None:
         parse_size(asked.size)
-    budget = Budget() if asked.minutes is None else Budget(60 * asked.minutes)
+    budget = TimeLimit.of(asked.minutes)
     with steps(common.quiet) as progress:
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS

@@ -13,7 +13,8 @@ from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.cli.reference import read_reference
 from treeline.json_text import json_text
-from treeline.outputs import whole_folder
+from treeline.outputs import whole_file, whole_folder
+from treeline.time_limit import NO_TIME, TimeLimit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 GPU_DEFAULTS = ("1920x1080", 1024, 4, 20)
 CPU_DEFAULTS = ("192x108", 64, 2, 4)
 GPU_WARMUP_MS = 1000.0  # an idle GPU needs about a second of work to reach its clock
+PARTIAL = "curve.json.partial"  # beside curve.json, until all is measured
 LARGEST_CROP = (400, 225)  # of a variant, in the pictures side by side
 
 
@@ -53,6 +55,15 @@ def curve(
         int | None,
         typer.Option(min=2, help="Timed frames of each. Default 20; 4 on a CPU adapter."),
     ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            metavar="MINUTES",
+            help="What all of it may take: curves that do not fit are left out and named. Default: "
+            "no limit.",
+        ),
+    ] = None,
     only: Annotated[str, typer.Option(metavar="NAME;NAME", help="Some curves. Default: all.")] = "",
     crop: Annotated[
         str | None,
@@ -79,6 +90,8 @@ def curve(
     asked for: its time, its rays, and its error against one reference, which is the mean of many
     frames with everything full. Frames that remember light are the 16th of a still camera's, or of
     one that walks and turns until it stands where the reference was made.
+
+    Until all are measured, curve.json.partial in the folder has those that are; --from draws it.
     """
     from importlib.util import find_spec
 
@@ -87,7 +100,11 @@ def curve(
     from treeline.quality_table import quality_tables, read_record
 
     corner = _parse_corner(crop)
-    asked = Asked(flags, size, reference, pictures, turns, _names(only), _names(shown), time, clip)
+    partial = out / PARTIAL
+    asked = Asked(
+        *(flags, size, reference, pictures, turns, TimeLimit.of(minutes), _names(only)),
+        *(_names(shown), time, clip, partial),
+    )
     written = ["curve.png"]
     with whole_folder(out) as folder:
         if record is not None:
@@ -103,9 +120,13 @@ def curve(
                 written.append("curve.png")
             else:
                 note("no curve.png: that needs matplotlib (treeline[metrics]); --from draws it")
+    if record is None:
+        partial.unlink(missing_ok=True)
     emit_json(measured, common.json)
     if not common.to_stdout:
         print_table(quality_tables(measured))
+        for name in measured.get("left_out", ()):
+            print(f"{name}: not measured, {NO_TIME}")
         for name in written:
             print(out / name)
 
@@ -119,10 +140,12 @@ class Asked:
     reference: str | None
     pictures: int | None
     turns: int | None
+    limit: TimeLimit
     only: list[str]
     shown: list[str]
     time: float | None
     clip: str | None
+    partial: Path  # for what is known so far
 
 
 def _measure(
@@ -135,7 +158,7 @@ def _measure(
     from treeline import structures
     from treeline.frame_error import bad_pixels_sentence
     from treeline.image_error import FORMULAS
-    from treeline.quality import measure_quality
+    from treeline.quality import Quality, measure_quality
     from treeline.quality_table import quality_sheet
     from treeline.quality_variants import variants
     from treeline.reference import make_reference, parse_reference
@@ -170,7 +193,29 @@ def _measure(
             assert isinstance(wanted, int)
             progress.begin(f"making a reference of {wanted} samples")
             picture = make_reference(make_frame, base, wanted)
-        found = measure_quality(
+        build = common.build_options()
+        known = {
+            "context": structure_context(scene, common.scene_name, device, build, common.group),
+            "width": width,
+            "height": height,
+            "pose": plain(posed),
+            "turns": turns,
+            "formulas": FORMULAS,
+            "reference": {
+                "source": wanted.name if isinstance(wanted, Path) else "made here",
+                "samples": picture.facts.get("samples"),
+            },
+        }
+
+        def record(found: list[Quality], left_out: list[str]) -> dict[str, Any]:
+            rows = [plain(quality.row()) for quality in found]
+            return {**known, "variants": rows, "left_out": left_out}
+
+        def keep(found: list[Quality], left_out: list[str]) -> None:
+            with whole_file(asked.partial) as path:
+                path.write_text(json_text(record(found, left_out)), encoding="utf-8")
+
+        found, left_out = measure_quality(
             make_frame,
             base,
             picture.pixels,
@@ -179,27 +224,17 @@ def _measure(
             pictures=asked.pictures or defaults[2],
             turns=turns,
             warmup_ms=0.0 if device.info.is_cpu else GPU_WARMUP_MS,
+            limit=asked.limit,
+            keep=keep,
         )
     for quality in found:
         said = bad_pixels_sentence(quality.error.bad_pixels)
         if said:
             note(f"warning: {quality.variant.name}: {said}")
-    build = common.build_options()
-    record = {
-        "context": structure_context(scene, common.scene_name, device, build, common.group),
-        "width": width,
-        "height": height,
-        "pose": plain(posed),
-        "turns": turns,
-        "formulas": FORMULAS,
-        "reference": {
-            "source": wanted.name if isinstance(wanted, Path) else "made here",
-            "samples": picture.facts.get("samples"),
-        },
-        "variants": [plain(quality.row()) for quality in found],
-    }
     seen = [quality for quality in found if not asked.shown or quality.variant.name in asked.shown]
-    return record, quality_sheet(seen, picture.pixels, LARGEST_CROP, corner, base.exposure)
+    return record(found, left_out), quality_sheet(
+        seen, picture.pixels, LARGEST_CROP, corner, base.exposure
+    )
 
 
 def _names(text: str) -> list[str]:

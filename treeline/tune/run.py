@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bvh.blas import BuildOptions
-from bvh.gpu.blas_builder import refusal
 from bvh.gpu.default_kernel import default_kernel
 from engine.gpu.device import Device
 from engine.scene.scene import Scene
 from passes.frame_options import FrameOptions
 from passes.prepare import PreparedScene
-from treeline import structures
 from treeline.cli.console import note
 from treeline.measure import Progress
 from treeline.report_context import plain, structure_context
+from treeline.shared_builds import SharedBuilds
 from treeline.tune.blocks import Block
 from treeline.tune.cases import Case
 from treeline.tune.confirm import confirm_apart
@@ -27,6 +26,8 @@ from treeline.tune.search import Search
 
 if TYPE_CHECKING:
     from treeline.cli.options import Common
+
+STRUCTURES = 4  # that are kept: the default's and those of a block
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class Subject:
     pose: Mapping[str, Any]
     turns: tuple[int, int, int, float]
     progress: Progress
+    _builds: SharedBuilds | None = None
 
     @property
     def default(self) -> Case:
@@ -77,15 +79,10 @@ class Subject:
     def prepare(self, build: BuildOptions) -> PreparedScene:
         """The scene's structure, built where the command says: what the GPU cannot build is built
         on the CPU."""
-        on_cpu = self.common.on == "cpu" or refusal(build)
-        return structures.build(
-            self.scene,
-            build,
-            self.common.group,
-            device=None if on_cpu else self.device,
-            cache=self.common.blas_cache(),
-            or_cpu=True,
-        ).prepared
+        if self._builds is None:
+            place = None if self.common.on == "cpu" else self.device
+            self._builds = SharedBuilds(place, self.common.blas_cache(), most=STRUCTURES)
+        return self._builds.prepare(self.scene, build, self.common.group)
 
     def against_default(self, case: Case) -> Block:
         self.progress.begin("measuring the profile and the default in turns")
