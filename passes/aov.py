@@ -11,7 +11,8 @@ from passes.frame_data import FrameData
 from passes.frame_options import FrameOptions
 from passes.light_history import LIGHTS
 from passes.rays import frame_rays
-from passes.slot_counts import SLOT_COUNTS, sum_slots
+from passes.rays.ray_sum import ray_sums, with_sums
+from passes.slot_counts import SLOT_COUNTS, combine_counts, sum_slots
 
 SURFACE_AOVS = (
     "depth",
@@ -27,8 +28,9 @@ SURFACE_AOVS = (
 
 def aov_names(options: FrameOptions) -> tuple[str, ...]:
     """Of a frame with these options: of every frame, what is asked for, then the <count>/<ray type>
-    of its rays, which only counted frames know."""
-    counts = (f"{count}/{ray.name}" for ray in frame_rays(options) for count in SLOT_COUNTS)
+    of its rays and of their sums, which only counted frames know."""
+    rays = with_sums(frame_rays(options))
+    counts = (f"{count}/{ray.name}" for ray in rays for count in SLOT_COUNTS)
     histories = (f"history_{light}" for light in LIGHTS if options.history)
     return (*SURFACE_AOVS, *("motion",) * options.finds_motion, *histories, *counts)
 
@@ -46,9 +48,12 @@ def read_aov(data: FrameData, name: str) -> NDArray[Any]:
         return length.reshape(data.height, data.width)
     count, _, ray_name = name.partition("/")
     if ray_name:
-        ray = next(r for r in data.rays if r.name == ray_name)
-        plane = data.read_slot_counts(ray, count)
-        return sum_slots(count, plane, ray.slots_per_pixel).reshape(data.height, data.width)
+        sums = {found.name: found.rays for found in ray_sums(data.rays)}
+        rays = sums.get(ray_name) or [ray for ray in data.rays if ray.name == ray_name]
+        planes = [
+            sum_slots(count, data.read_slot_counts(ray, count), ray.slots_per_pixel) for ray in rays
+        ]
+        return combine_counts(count, planes).reshape(data.height, data.width)
     if name in ("object", "primitive", "depth"):
         seen = data.read_texture("visibility")
         covered = seen[..., 0] != 0xFFFFFFFF

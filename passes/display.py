@@ -17,6 +17,7 @@ from engine.gpu.compute_scope import ComputePasses
 from engine.gpu.device import Device
 from engine.gpu.readback_ring import ReadbackRing
 from engine.gpu.stage import Dispatch, Stage
+from passes.count_planes import CountPlanes
 from passes.display_records import (
     DISPLAY_RANGE,
     DISPLAY_UNIFORMS,
@@ -27,9 +28,8 @@ from passes.display_records import (
 )
 from passes.display_value import PROBE_BYTES, Probe, Value, describe_value
 from passes.hybrid import HybridFrame
-from passes.outputs import COUNT_SHADER, SURFACE_SHADER, Output
+from passes.outputs import COUNT_SHADER, SURFACE_SHADER, Output, counted_rays
 from passes.palettes import DIVERGING, palette_colours, palette_words
-from passes.rays import RayType
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
@@ -60,6 +60,7 @@ class DisplayPass:
         self._outputs: tuple[tuple[Output, ...], dict[str, Output]] = ((), {})
         self._passes = ComputePasses()
         self._probe = Probe(device)
+        self._counts = CountPlanes(device, width, height)
         self._ring = ReadbackRing(device, RANGE_RESULT_BYTES + PROBE_BYTES, RING_SLOTS)
         self._frame: HybridFrame | None = None
         self._stages: dict[tuple[Any, ...], Stage] = {}
@@ -104,7 +105,7 @@ class DisplayPass:
             return
         copies = [(self._range, 0, RANGE_RESULT_BYTES)]
         if cursor is not None:
-            self._probe.encode(encoder, frame, found, cursor, self.texture, baseline)
+            self._encode_probe(encoder, frame, found, cursor, baseline)
             copies.append((self._probe.buffer, 0, PROBE_BYTES))
         self._ring.encode(encoder, copies, (frame, found, baseline is not None, cursor))
 
@@ -127,7 +128,8 @@ class DisplayPass:
         constants = _light_constants(frame, found) if is_light else {}
         tiles = (-(-self.width // 8), -(-self.height // 8))
         shown = self._stage(found.shader, constants).prepare(resources, tiles)
-        return found, [*self._range_dispatches(found, resources), shown]
+        sums = self._counts.dispatches(frame, found)
+        return found, [*sums, *self._range_dispatches(found, resources), shown]
 
     def submitted(self) -> None:
         """After the submission of what was encoded: its range and value begin to come back."""
@@ -179,12 +181,13 @@ class DisplayPass:
         found = self._find(frame, output)
         if found.kind != "count":
             raise ValueError(f"{output} is no count: only counts have differences")
-        ray = _ray(frame, found)
-        size = plane_bytes(frame.data.pixels * ray.slots_per_pixel)
+        slots = counted_rays(frame.data.rays, found).slots_per_pixel
+        size = plane_bytes(frame.data.pixels * slots)
         kept = self.device.buffer(f"kept {output}", size)
         encoder = self.device.wgpu.create_command_encoder(label="keep")
+        self._counts.encode(encoder, frame, found)
         offset = SLOT_COUNTS.index(found.count or "") * size
-        encoder.copy_buffer_to_buffer(frame.data.resources[ray.slot_counts], offset, kept, 0, size)
+        encoder.copy_buffer_to_buffer(self._counts.planes(frame, found), offset, kept, 0, size)
         self.device.wgpu.queue.submit([encoder.finish()])
         return kept
 
@@ -195,7 +198,8 @@ class DisplayPass:
         GPU: for a request, not for a frame loop, where `encode` takes a cursor."""
         found = self._find(frame, output)
         encoder = self.device.wgpu.create_command_encoder(label="value")
-        self._probe.encode(encoder, frame, found, (x, y), self.texture, baseline)
+        self._counts.encode(encoder, frame, found)
+        self._encode_probe(encoder, frame, found, (x, y), baseline)
         self.device.wgpu.queue.submit([encoder.finish()])
         words = self.device.read(self._probe.buffer, np.uint32, count=PROBE_BYTES // 4)
         return describe_value(frame, found, words, baseline is not None)
@@ -229,7 +233,19 @@ class DisplayPass:
             # Stages keep what they have bound: that of an old frame would stay alive.
             self._frame = frame
             self._stages.clear()
+            self._counts.forget()
         return found[name]
+
+    def _encode_probe(
+        self,
+        encoder: Any,
+        frame: HybridFrame,
+        output: Output,
+        pixel: tuple[int, int],
+        baseline: Any,
+    ) -> None:
+        planes = None if output.count is None else self._counts.planes(frame, output)
+        self._probe.encode(encoder, frame, output, pixel, self.texture, planes, baseline)
 
     def fits_baseline(self, frame: HybridFrame, output: str, baseline: Any) -> bool:
         """Whether what `keep` gave can be compared with this output of this frame."""
@@ -244,7 +260,7 @@ class DisplayPass:
             return
         if output.kind != "count":
             raise ValueError(f"{output.name} is no count: only counts have differences")
-        slots = frame.data.pixels * _ray(frame, output).slots_per_pixel
+        slots = frame.data.pixels * counted_rays(frame.data.rays, output).slots_per_pixel
         if not 0 <= baseline.size - plane_bytes(slots) < 16:
             raise ValueError(f"the baseline of {output.name} was kept at another size")
 
@@ -255,7 +271,9 @@ class DisplayPass:
         value_range: tuple[float, float] | None,
         baseline: Any,
     ) -> None:
-        slots = 0 if output.count is None else _ray(frame, output).slots_per_pixel
+        slots = 0
+        if output.count is not None:
+            slots = counted_rays(frame.data.rays, output).slots_per_pixel
         wanted = (output, slots, value_range, baseline is not None)
         if wanted == self._written:
             return
@@ -292,7 +310,7 @@ class DisplayPass:
             own = {n: resources.get(f"{output.light}_{n}") for n in ("history", "filtered")}
             resources |= {name: buffer for name, buffer in own.items() if buffer is not None}
         if output.kind == "count":
-            counts = frame.data.resources[_ray(frame, output).slot_counts]
+            counts = self._counts.planes(frame, output)
             resources |= {
                 "slot_counts": counts,
                 "baseline": counts if baseline is None else baseline,
@@ -335,10 +353,6 @@ class DisplayPass:
 def has_range(output: Output) -> bool:
     """Whether an automatic range is found for it."""
     return output.kind == "count" or output.name == "depth"
-
-
-def _ray(frame: HybridFrame, output: Output) -> RayType:
-    return next(ray for ray in frame.data.rays if ray.name == output.ray_type)
 
 
 def _light_constants(frame: HybridFrame, output: Output) -> dict[str, float]:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from engine.gpu.device import Device
 from engine.scene.upload import decode_normals
+from passes.frame_options import EVERY_TYPE
 from passes.hybrid import HybridFrame
 from passes.motion_records import MOTION_BYTES
-from passes.outputs import HISTORIES, Output
-from passes.rays import RayType
+from passes.outputs import HISTORIES, Output, counted_rays
 from passes.shadow_slots import MOST_SLOTS
 from passes.slot_counts import SLOT_COUNTS, plane_bytes
 
@@ -50,9 +50,11 @@ class Probe:
         output: Output,
         pixel: tuple[int, int],
         shown: Any,
+        planes: Any,
         baseline: Any,
     ) -> None:
-        """Copies pixel (x, y), which must be inside the picture (else ValueError)."""
+        """Copies pixel (x, y), which must be inside the picture (else ValueError); of a count from
+        `planes`, as a ray type's `slot_counts` are."""
         data, (x, y) = frame.data, pixel
         if not (0 <= x < data.width and 0 <= y < data.height):
             raise ValueError(f"pixel {x},{y} lies outside {data.width}x{data.height}")
@@ -78,11 +80,10 @@ class Probe:
             encoder.copy_buffer_to_buffer(history, at, self.buffer, 4 * _HISTORY, 4)
         if output.count is None:
             return
-        ray = _ray(frame, output)
+        ray = counted_rays(frame.data.rays, output)
         spots = 4 * ray.slots_per_pixel
         at = (y * data.width + x) * spots
         plane = plane_bytes(data.pixels * ray.slots_per_pixel)
-        planes = data.resources[ray.slot_counts]
         for buffer, offset, word in (
             (planes, SLOT_COUNTS.index("nodes") * plane, _NODES),
             (planes, SLOT_COUNTS.index(output.count) * plane, _COUNT),
@@ -97,7 +98,8 @@ def describe_value(
 ) -> str:
     """The probe's `words` of an output, with unit: "37 nodes", "2.41 m", an object's name."""
     if output.count is not None:
-        return _describe_count(_ray(frame, output), output, words, difference)
+        rays = counted_rays(frame.data.rays, output)
+        return _describe_count(rays.name, rays.slots_per_pixel, output, words, difference)
     if output.kind == "colour":
         red, green, blue = words[_SHOWN : _SHOWN + 1].view(np.uint8)[:3].tolist()
         return f"rgb {red} {green} {blue}"
@@ -126,20 +128,15 @@ def describe_value(
     return f"triangle {int(words[_VISIBILITY + 1]):,}"
 
 
-def _ray(frame: HybridFrame, output: Output) -> RayType:
-    return next(ray for ray in frame.data.rays if ray.name == output.ray_type)
-
-
 def _describe_count(
-    ray: RayType, output: Output, words: NDArray[np.uint32], difference: bool
+    rays: str, slots: int, output: Output, words: NDArray[np.uint32], difference: bool
 ) -> str:
     combine = max if output.count == "stack_max" else sum
     nodes, count, was = (
-        combine(words[begin : begin + ray.slots_per_pixel].tolist())
-        for begin in (_NODES, _COUNT, _BASELINE)
+        combine(words[begin : begin + slots].tolist()) for begin in (_NODES, _COUNT, _BASELINE)
     )
     if not nodes and not (difference and was):
-        return f"no {ray.name} ray"
+        return "no ray" if rays == EVERY_TYPE else f"no {rays} ray"
     if difference:
         return f"{count - was:+,} {output.unit} ({count:,}, was {was:,})"
     return f"{count:,} {output.unit}"

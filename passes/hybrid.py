@@ -246,8 +246,8 @@ class HybridFrame:
         """One of depth (metres along the view axis, inf where nothing is), normal, roughness,
         metalness, base_color, material, object, primitive; of frames with motion that (2 numbers,
         pixels to the right and down since the picture before); of counted frames
-        <count>/<ray type>, a pixel's sum (of stack_max: maximum), the counts being
-        passes.slot_counts.SLOT_COUNTS."""
+        <count>/<ray type> and <count>/<sum of types>, a pixel's sum (of stack_max: maximum), the
+        counts being passes.slot_counts.SLOT_COUNTS, the sums passes.rays.ray_sum's."""
         return read_aov(self.data, name)
 
     def outputs(self) -> tuple[Output, ...]:

@@ -1,6 +1,7 @@
 """What of a frame can be looked at, by name. The list follows from the frame: a ray type adds what
-it brought (its `light_shader`) and, in counted frames, a plane for each count; a new pass adds its
-line to `PASS_OUTPUTS`. Viewers and commands loop over it.
+it brought (its `light_shader`) and, in counted frames, a plane for each count, which are summed up
+over the bounces of a family and over all types, too; a new pass adds its line to `PASS_OUTPUTS`.
+Viewers and commands loop over it.
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Literal
 
 from passes.frame_options import FrameOptions
 from passes.rays import RAY_TYPES, RayType, frame_rays
+from passes.rays.ray_sum import RaySum, with_sums
 from passes.slot_counts import COUNT_LABELS, SLOT_COUNTS
 
 Kind = Literal["colour", "scalar", "id", "vector", "count"]
@@ -18,7 +20,8 @@ SURFACE_SHADER = "passes/shaders/display_surface.wgsl"
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`name` is unique and stays; `label` is for people. `unit` of a value, "" for none.
+    """`name` is unique and stays; `label` is for people. `unit` of a value, "" for none. `ray_type`
+    is whose it is, of counts maybe a RaySum's name.
     `shader` is the stage that shows it: see passes/display.py. `light`: of filters, whose it is."""
 
     name: str
@@ -76,6 +79,11 @@ def _light_shader(options: FrameOptions, ray: RayType) -> str:
     return (options.lights_apart and ray.apart_shader) or ray.light_shader
 
 
+def counted_rays(rays: tuple[RayType, ...], output: Output) -> RayType | RaySum:
+    """Whose counts an output of a frame with these types shows."""
+    return next(ray for ray in with_sums(rays) if ray.name == output.ray_type)
+
+
 @lru_cache(maxsize=16)
 def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
     """Every output of a frame with these options, in the order of a menu."""
@@ -87,7 +95,7 @@ def frame_outputs(options: FrameOptions) -> tuple[Output, ...]:
     )
     counts = tuple(
         Output(f"{count}/{ray.name}", label, "count", unit, ray.name, COUNT_SHADER)
-        for ray in rays
+        for ray in with_sums(rays)
         for count, (label, unit) in ((name, COUNT_LABELS[name]) for name in SLOT_COUNTS)
     )
     filters = HISTORIES * (options.history > 0) + FILTERED * options.filtered

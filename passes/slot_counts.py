@@ -6,6 +6,7 @@ Counts mean what they mean in bvh/counters.py; over the slots they add up to tho
 `stack_max` is their maximum. Every ray visits a node, so 0 nodes: no ray was sent.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,13 @@ def buffer_bytes(slots: int) -> int:
 
 def sum_slots(name: str, plane: NDArray[np.uint32], slots_per_pixel: int) -> NDArray[np.uint32]:
     """[pixels] from a plane [slots]: the sum over a pixel's slots, of `stack_max` the maximum."""
-    by_pixel = plane.reshape(-1, slots_per_pixel)
-    combined: Any = by_pixel.max(-1) if name == "stack_max" else by_pixel.sum(-1, dtype=np.uint32)
-    return np.asarray(combined, np.uint32)
+    return combine_counts(name, list(plane.reshape(-1, slots_per_pixel).T))
+
+
+def combine_counts(name: str, planes: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    """The sum of planes, of `stack_max` their maximum."""
+    combine: Any = np.maximum if name == "stack_max" else np.add
+    return np.asarray(combine.reduce(planes), np.uint32)
 
 
 def wgsl() -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.gpu.errors import CheckFailed
+from passes.outputs import Output
 
 # Linear sizes, relative to the report's, at which the cost model is fitted.
 MODEL_SCALES = (0.5, 0.75)
@@ -30,6 +31,7 @@ class MeasuredFrame(Protocol):
     def render(self, samples: int = 1) -> Any: ...
     def image(self) -> NDArray[np.uint8]: ...
     def aov(self, name: str) -> NDArray[Any]: ...
+    def outputs(self) -> tuple[Output, ...]: ...
     def result_hash(self) -> str: ...
     def updates(self) -> tuple[Any, ...]: ...
     def hit_table(self) -> Any: ...
@@ -58,7 +60,7 @@ class SizeRun:
     result_hash: str | None
     compile_ms: float
     image: NDArray[np.uint8]
-    nodes: dict[str, NDArray[Any]]  # ray type -> nodes a pixel [h, w], counted
+    nodes: dict[str, NDArray[Any]]  # ray type, or sum of types -> nodes a pixel [h, w], counted
     updates: tuple[Any, ...] = ()  # passes.update_records.UpdateRecord of what deforms
     hit_table: Any = None  # passes.hit_table.HitTable, counted
     spreads: Mapping[str, Any] = field(default_factory=dict)  # passes.ray_spread.RaySpread by type
@@ -183,7 +185,7 @@ def measure_size(
         result_hash=result_hash,
         compile_ms=compile_ms,
         image=image,
-        nodes={ray_type: frame.aov(f"nodes/{ray_type}") for ray_type in counted.rays},
+        nodes={str(o.ray_type): frame.aov(o.name) for o in frame.outputs() if o.count == "nodes"},
         updates=frame.updates(),
         hit_table=frame.hit_table(),
         spreads=frame.ray_spreads(),

@@ -18,13 +18,15 @@ from passes.display import DisplayPass, has_range
 from passes.display_records import BINS, DISPLAY_RANGE, DISPLAY_UNIFORMS
 from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
-from passes.outputs import PASS_OUTPUTS, frame_outputs
+from passes.outputs import PASS_OUTPUTS, counted_rays, frame_outputs
 from passes.palettes import DIVERGING, NO_RAY, palette_colours
 from passes.rays import RAY_TYPES, with_every_ray
+from passes.rays.ray_sum import RaySum
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.display_range_counts import bin_of
 from passes.twins.display_range_resolve import bin_end
 from passes.twins.read_back import read_resources
+from passes.twins.sum_counts import sum_counts
 
 SIZE = (83, 61)  # no multiple of a tile's eight; two groups of the range stages
 PACKED_APART = 0.01  # of the bytes that went through pow may be one step apart
@@ -59,12 +61,19 @@ def by_twins(
     """What the twins make of the frame's resources: the picture and the range record."""
     arrays = read_resources(frame.data, frame.inputs)
     uniforms = np.zeros((), DISPLAY_UNIFORMS.dtype)
-    ray = next((r for r in RAY_TYPES if r.name == output.ray_type), None)
     if output.count:
+        ray = counted_rays(frame.data.rays, output)
         uniforms["field"] = SLOT_COUNTS.index(output.count)
         uniforms["slots_per_pixel"] = ray.slots_per_pixel
-        arrays["slot_counts"] = arrays[ray.slot_counts]
-        arrays["baseline"] = arrays[ray.slot_counts] if baseline is None else baseline
+        if isinstance(ray, RaySum):
+            planes = np.full(len(SLOT_COUNTS) * frame.data.pixels, 0xDEAD, np.uint32)
+            for number, own in enumerate(ray.rays):
+                settings = dict(first=number == 0, slots_per_pixel=own.slots_per_pixel)
+                sum_counts(arrays["frame"], arrays[own.slot_counts], planes, **settings)
+        else:
+            planes = arrays[ray.slot_counts]
+        arrays["slot_counts"] = planes
+        arrays["baseline"] = planes if baseline is None else baseline
     else:
         names = [o.name for o in PASS_OUTPUTS if o.shader == PASS_OUTPUTS[1].shader]
         uniforms["field"] = names.index(output.name) if output.name in names else 0
@@ -150,7 +159,9 @@ def test_a_given_range_clamps(display: DisplayPass, frame: HybridFrame, output: 
     assert (picture[~sent] == NO_RAY).all() and (~sent).any()
 
 
-@pytest.mark.parametrize("name", ["nodes/shadow", "stack_max/shadow", "any_hits/reflection"])
+@pytest.mark.parametrize(
+    "name", ["nodes/shadow", "stack_max/shadow", "any_hits/reflection", "nodes/all"]
+)
 def test_a_difference_is_centred_on_zero(
     display: DisplayPass, frame: HybridFrame, other: HybridFrame, name: str
 ) -> None:
@@ -278,6 +289,37 @@ def test_values_are_told_with_their_unit(display: DisplayPass, frame: HybridFram
         display.read_value(frame, "depth", 83, 0)
 
 
+def test_counts_are_summed_over_bounces_and_over_all_types(
+    draw: Any, room: Any, display: DisplayPass, frame: HybridFrame
+) -> None:
+    """As arrays, as shown, as values, and as baselines that do not follow what is shown next."""
+    drawn = draw(room, *SIZE, gbuffer="rays", count=True, seed=5, reflection_bounces=3)
+    names = [ray.name for ray in drawn.frame.data.rays]
+    assert names == ["reflection", "reflection_2", "reflection_3", "shadow"]
+    sums = {"all_reflection": names[:3], "all": names}
+    for output in (o for o in drawn.frame.outputs() if o.ray_type in sums):
+        own = [drawn.aov(f"{output.count}/{name}").astype(int) for name in sums[output.ray_type]]
+        expected = np.max(own, axis=0) if output.count == "stack_max" else np.sum(own, axis=0)
+        np.testing.assert_array_equal(drawn.aov(output.name), expected)
+        if output.name in ("nodes/all", "stack_max/all_reflection"):
+            display.show(drawn.frame, output.name)
+            np.testing.assert_array_equal(display.read_picture(), by_twins(drawn.frame, output)[0])
+        y, x = np.unravel_index(expected.argmax(), expected.shape)
+        kept = display.keep(drawn.frame, output.name)
+        display.show(drawn.frame, "nodes/shadow")
+        text = display.read_value(drawn.frame, output.name, int(x), int(y), kept)
+        assert text == f"+0 {output.unit} ({expected[y, x]:,}, was {expected[y, x]:,})"
+    spent = sum(drawn.stats.rays[name].nodes for name in names)
+    assert drawn.aov("nodes/all").sum() == spent
+    y, x = np.argwhere(drawn.aov("nodes/all") == 0)[0].tolist()
+    assert display.read_value(drawn.frame, "nodes/all", x, y) == "no ray"
+    # Without further bounces there is nothing to sum up in the family.
+    assert {o.ray_type for o in frame.outputs()} >= {"all", "reflection"}
+    alone = FrameOptions(*SIZE, count=True, shadows="map", reflection_bounces=2)
+    assert {o.ray_type for o in frame_outputs(alone)} >= {"all_reflection"}
+    assert "all" not in {o.ray_type for o in frame_outputs(alone)}
+
+
 def test_what_no_ray_brought_is_black(display: DisplayPass, frame: HybridFrame) -> None:
     """Whatever an earlier frame left there."""
     device, buffer = frame.device, frame.data.resources["reflected"]
@@ -318,7 +360,8 @@ def test_outputs_follow_from_the_frame(frame: HybridFrame, monkeypatch: Any) -> 
     assert {o.name for o in timed} == {n for n in names if "/" not in n}
     lights = {"picture", *(ray.name for ray in RAY_TYPES)}
     assert set(names) - lights == set(aov_names(frame.options))
-    assert {o.ray_type for o in frame.outputs()} == {None, *(ray.name for ray in RAY_TYPES)}
+    shown = {None, "all", *(ray.name for ray in RAY_TYPES)}
+    assert {o.ray_type for o in frame.outputs()} == shown
     third = replace(RAY_TYPES[0], name="glossy")
     for module in ("passes.rays", "passes.outputs"):
         monkeypatch.setattr(f"{module}.RAY_TYPES", (*RAY_TYPES, third))

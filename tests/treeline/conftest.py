@@ -16,7 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bvh.counters import OBJECT_COUNTERS
+from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats, RayStats
+from passes.outputs import Output, frame_outputs
 from passes.ray_spread import RaySpread, ray_spread
 from passes.rays import REFLECTION, SHADOW
 from passes.slot_counts import SLOT_COUNTS
@@ -170,6 +172,9 @@ class FakeFrame:
 
     def aov(self, name: str) -> Any:
         return np.arange(self.size[0] * self.size[1]).reshape(self.size[1], self.size[0])
+
+    def outputs(self) -> tuple[Output, ...]:
+        return frame_outputs(FrameOptions(*self.size, count=self.count))
 
     def result_hash(self) -> str:
         return self.hash

@@ -30,7 +30,7 @@ def test_runs_and_sizes(fake_frame: Any, silent: Any) -> None:
     assert [len(run.frames) for run in result.smaller] == [MODEL_FRAMES, MODEL_FRAMES]
     assert result.main.frames[0].rays["reflection"].nodes is None
     assert result.main.counted.rays["reflection"].nodes == 20_000
-    assert set(result.main.nodes) == {"reflection", "shadow"}
+    assert set(result.main.nodes) == {"reflection", "shadow", "all"}
     assert fake_frame.most_alive == 1
     assert silent.advances == 9 + 2 * (1 + MODEL_FRAMES) + 3
 
