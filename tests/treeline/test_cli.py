@@ -64,7 +64,8 @@ def test_render_writes_the_picture_asked_for(run: Run, box: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "aov", ["depth", "normal", "roughness", "material", "nodes/shadow", "any_hits/shadow"]
+    "aov",
+    ["depth", "normal", "roughness", "material", "nodes/shadow", "any_hits/shadow", "nodes/all"],
 )
 def test_render_writes_outputs(run: Run, box: Path, tmp_path: Path, aov: str) -> None:
     out = tmp_path / "a.png"

@@ -155,8 +155,9 @@ def render(
 def check_output(aov: str | None, options: "FrameOptions") -> None:
     """UserError where frames with these options have no such output."""
     from passes.rays import frame_rays
+    from passes.rays.ray_sum import with_sums
 
-    ray_types = [ray.name for ray in frame_rays(options)]
+    ray_types = [rays.name for rays in with_sums(frame_rays(options))]
     known = [*AOVS, *(f"{count}/{name}" for name in ray_types for count in SLOT_COUNTS)]
     if aov is not None and aov not in known:
         raise UserError(f"no output is named '{aov}'; there are {', '.join(known)}")
