@@ -126,10 +126,12 @@ def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
     for name in pair:
         whole = (*TREELINE, "curve", *scene_of(name, assets), *moment_of(name), *sizes.curve_only)
         how = ("--reference", sizes.curve_reference, "--turns", sizes.curve_turns)
+        how = (*how, "--minutes", f"{1.2 * sizes.limit:g}")
         size = ("--size", sizes.curve[name], "--pictures", "2")
         steps.append(step("curve", name, "curve.json", 100, *whole, *how, *size, "--out", "{made}"))
     for name in pair:
         whole = (*TREELINE, "ablate", *scene_of(name, assets), "--pairs", sizes.pairs)
+        whole = (*whole, "--minutes", f"{1.6 * sizes.limit:g}")
         size = ("--size", sizes.small[name], "--out", "{made}/ablate.json")
         steps.append(step("ablate", name, "ablate.json", 120, *whole, *size))
     for name in pair:

@@ -1,12 +1,16 @@
 """Whether switching each option changes the terms of the cost that it declares, and no others.
 
 `python -m benchmarks.declared_terms [--scene F] [--assets DIR] [--size WxH] [--only NAME,NAME]
-[--out F.json]`
+[--minutes N] [--out F.json]`
 
 Every option that a user may change is set to each of its other values (a number to a neighbour and
 to its ends), one at a time, and counted frames are compared ray by ray as `treeline ablate` does it
 (treeline/ablate_terms.py): the terms that counts decide, which are rays, any-hit, nodes and layout
 bytes. Exit code 1 where one changes that is neither declared nor known to follow.
+
+It is bounded: values that would make a structure of more than MOST_TRIANGLES (copies of shared
+meshes) are refused with that number, and what there is no time for is named. The record is written
+anew after each option, so that what was found before an end by force is there.
 """
 
 from dataclasses import replace
@@ -20,16 +24,21 @@ from bvh.blas_cache import BlasCache
 from engine.gpu.device import open_device
 from engine.gpu.errors import UserError
 from engine.scene.pose import moves
+from engine.scene.scene import Scene
 from passes.frame_options import FrameOptions
+from passes.grouping import group_members
 from passes.option_list import OPTIONS, Option, ViewSettings, find_option
 from passes.prepare import PreparedScene
-from treeline import structures
-from treeline.ablate_variants import Variants
 from treeline.ablate_switches import Setup
 from treeline.ablate_terms import counted_changes
+from treeline.ablate_variants import Variants
 from treeline.cli.options import parse_size
 from treeline.counted_rays import CountedRays
 from treeline.scenes import load
+from treeline.shared_builds import SharedBuilds
+from treeline.time_limit import NO_TIME, TimeLimit
+
+MOST_TRIANGLES = 3_000_000  # of a structure: three times the kitchen frame's
 
 
 def other_values(option: Option, settings: ViewSettings) -> list[Any]:
@@ -42,6 +51,15 @@ def other_values(option: Option, settings: ViewSettings) -> list[Any]:
     near = value + option.step if value + option.step <= option.high else value - option.step
     ends = (type(value)(option.low), type(value)(option.high))
     return list(dict.fromkeys(v for v in (near, *ends) if v != value))
+
+
+def group_triangles(scene: Scene, group: str) -> int:
+    """Of all BLASes of a scene so grouped: members of the group are copied, others stored once."""
+    members = group_members(scene, group)
+    inside = set(members)
+    alone = {x.mesh for i, x in enumerate(scene.instances) if i not in inside}
+    meshes = [*(scene.instances[i].mesh for i in members), *alone]
+    return sum(len(scene.meshes[mesh].triangles) for mesh in meshes)
 
 
 def compare_option(
@@ -67,8 +85,10 @@ def main(
     assets: Annotated[list[str] | None, typer.Option()] = None,
     size: str = "64x36",
     only: str = "",
+    minutes: Annotated[float | None, typer.Option(help="For all options together.")] = None,
     out: Path | None = None,
 ) -> None:
+    limit = TimeLimit.of(minutes)
     device = open_device()
     loaded = load(scene, assets or ())
     chosen = [find_option(name) for name in only.split(",")] if only else list(OPTIONS)
@@ -76,20 +96,35 @@ def main(
     if moves(loaded) and loaded.animation is not None:
         pose = {"clip": loaded.animation.clip(None).name, "time": 0.3}
 
+    builds = SharedBuilds(device, BlasCache())
+
     def prepare(setup: Setup) -> PreparedScene:
-        settings, cache = setup.settings, BlasCache()
-        return structures.build(
-            setup.scene, settings.build, settings.group, device=device, cache=cache, or_cpu=True
-        ).prepared
+        settings = setup.settings
+        triangles = group_triangles(setup.scene, settings.group)
+        if triangles > MOST_TRIANGLES:
+            raise UserError(
+                f"a structure of {triangles:,} triangles; at most {MOST_TRIANGLES:,} are built here"
+            )
+        return builds.prepare(setup.scene, settings.build, settings.group)
 
     width, height = parse_size(size)
     variants = Variants(device, prepare, (width, height), pose)
     frame = FrameOptions(width, height, gbuffer="rays", occlusion=True)
     setup = Setup(loaded, ViewSettings(frame))
     base = variants.count(setup)
+    context = make_context(device) | {
+        "scene": "hall" if scene is None else scene.name,
+        "scene_sha256": loaded.sha256,
+        "width": width,
+        "height": height,
+    }
     rows: list[dict[str, Any]] = []
+    left_out: list[str] = []
     for option in chosen:
         for value in other_values(option, setup.settings):
+            if limit.left() < 0:
+                left_out.append(f"{option.name} {value}")
+                continue
             try:
                 rows.append(compare_option(variants, setup, base, option, value))
             except UserError as error:  # what this adapter or scene cannot do
@@ -97,13 +132,12 @@ def main(
             row = rows[-1]
             told = row.get("refused") or f"undeclared: {', '.join(row['undeclared']) or 'none'}"
             print(f"{option.name} {value}: {told}", flush=True)
-    context = make_context(device) | {
-        "scene": "hall" if scene is None else scene.name,
-        "scene_sha256": loaded.sha256,
-        "width": width,
-        "height": height,
-    }
-    put_out({"context": context, "options": rows}, out)
+        if out is not None:
+            put_out({"context": context, "options": rows, "left_out": left_out}, out)
+    for name in left_out:
+        print(f"{name}: {NO_TIME}")
+    if out is None:
+        put_out({"context": context, "options": rows, "left_out": left_out}, None)
     wrong = [f"{row['option']} {row['value']}" for row in rows if row.get("undeclared")]
     if wrong:
         raise SystemExit(f"undeclared terms: {', '.join(wrong)}")

@@ -13,8 +13,8 @@ from engine.scene.scene import Scene
 from passes.frame_options import FrameOptions
 from passes.option_list import Option, ViewSettings, find_option
 from passes.prepare import PreparedScene, prepare
-from treeline.ablate_variants import Variants
 from treeline.ablate_switches import Setup
+from treeline.ablate_variants import Variants
 from treeline.counted_rays import CountedRays
 
 SIZE = (32, 24)
