@@ -38,6 +38,7 @@ class RayStats:
     nodes_p95: float | None = None
     nodes_p99: float | None = None
     nodes_max: int | None = None
+    nodes_octaves: tuple[int, ...] | None = None  # rays with 0, 1, 2 to 3, 4 to 7... nodes
     box_tests: int | None = None
     box_hits: int | None = None
     triangle_tests: int | None = None

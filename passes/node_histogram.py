@@ -25,6 +25,14 @@ def wgsl() -> str:
     )
 
 
+def octaves(histogram: NDArray[np.uint32]) -> tuple[int, ...]:
+    """Rays whose count is 0, 1, 2 to 3, 4 to 7 and so on, up to the largest there is."""
+    rare = int(histogram[COMMON:].max(initial=0))
+    used = np.flatnonzero(histogram if rare else histogram[:COMMON])
+    sums = np.bincount(np.frexp(used.astype(np.float64))[1], weights=histogram[used])
+    return tuple(int(count) for count in sums)
+
+
 def percentiles(histogram: NDArray[np.uint32], wanted: Sequence[float]) -> list[float]:
     """Of the counted values, with the linear interpolation of `np.percentile`; zeros where nothing
     was counted."""

@@ -14,7 +14,7 @@ from passes.frame_data import FrameData
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats, RayStats
 from passes.frame_uniforms import FrameInputs
-from passes.node_histogram import percentiles
+from passes.node_histogram import octaves, percentiles
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
 from passes.screen_counts import COUNT_NAMES
@@ -215,4 +215,5 @@ def _counted(
     result["texture_fetches"] = header["texture_fetches"]
     for name in _not_counted(facts.options, totals):
         result[name] = None
+    result["nodes_octaves"] = octaves(histogram)
     return {**result, "nodes_p50": p50, "nodes_p95": p95, "nodes_p99": p99, "nodes_max": int(most)}

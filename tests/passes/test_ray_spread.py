@@ -72,6 +72,7 @@ def test_spreads_of_a_frame_add_up_to_its_totals(lanes: Any) -> None:
         nodes = of_type.counts["nodes"]
         wanted = (stats.nodes_p50, stats.nodes_p95, stats.nodes_p99)
         assert nodes.percentiles == pytest.approx(wanted) and nodes.largest == stats.nodes_max
+        assert nodes.octaves == stats.nodes_octaves
 
 
 def test_lanes_of_a_frame(device: Any, lanes: Any, draw: Any, room: Any, kit: Any) -> None:

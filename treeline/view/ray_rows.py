@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.view.panels.table import Column
 from passes.frame_stats import FrameStats
+from passes.ray_spread import octave_bounds
 from treeline.cost_model import traversal_ms
 from treeline.ray_measures import MEASURES, SUMS, Measured, share
 
@@ -66,6 +67,34 @@ def ray_rows(
                 sent.dropped,
             )
         )
+    return rows
+
+
+# Octaves of nodes a ray that have a column; the last one's holds all above.
+FIRST_OCTAVE, LAST_OCTAVE = 1, 10
+
+
+def spread_columns() -> tuple[Column, ...]:
+    """Parts of a type's rays, by how many nodes they visit."""
+    columns = [Column("ray type", text=True)]
+    for octave in range(FIRST_OCTAVE, LAST_OCTAVE + 1):
+        low, high = octave_bounds(octave)
+        name = f"{low} to {high}" if low < high else str(low)
+        name = f"{low} on" if octave == LAST_OCTAVE else name
+        columns.append(Column(name, "%", ".1f", tooltip=f"of the rays, nodes each; {COUNTED}"))
+    return tuple(columns)
+
+
+def spread_rows(counted: FrameStats | None) -> list[tuple[Any, ...]]:
+    """One row a ray type that sent rays; none before they are counted."""
+    rows = []
+    for name, stats in {} if counted is None else counted.rays.items():
+        rays = stats.nodes_octaves
+        if rays is None or not sum(rays):
+            continue
+        whole = (*rays, *[0] * LAST_OCTAVE)
+        shown = (*whole[FIRST_OCTAVE:LAST_OCTAVE], sum(whole[LAST_OCTAVE:]))
+        rows.append((name, *(100 * count / sum(rays) for count in shown)))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""What each ray type cost, and what objects cost to build."""
+"""What each ray type cost, how that is spread over its rays, and what objects cost to build."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from treeline.view.ray_rows import (
     build_rows,
     ray_columns,
     ray_rows,
+    spread_columns,
+    spread_rows,
 )
 
 if TYPE_CHECKING:
@@ -31,10 +33,12 @@ class RaysPanel:
     def __init__(self) -> None:
         self.per = PER[0]
         self.tables = {per: Table(f"rays.{per}", ray_columns(per), filterable=False) for per in PER}
+        self.spreads = Table("rays.spreads", spread_columns(), filterable=False)
         self.builds = Table("rays.builds", BUILD_COLUMNS)
         self._seen: tuple[Any, ...] = ()
         self._refreshed = float("-inf")
         self._timed: FrameStats | None = None  # the newest in the tables
+        self._counted: FrameStats | None = None  # whose spread is shown
 
     def stale(self, session: "ViewSession", state: "ViewState") -> bool:
         if self._wanted(session) != self._seen:
@@ -57,6 +61,10 @@ class RaysPanel:
         lines = imgui.get_text_line_height_with_spacing()
         table = self.tables[self.per]
         table.draw((0.0, (len(table) + 2.2) * lines))
+        if len(self.spreads):
+            if imgui.collapsing_header("Nodes a ray", imgui.TreeNodeFlags_.default_open):
+                self.spreads.draw((0.0, (len(self.spreads) + 2.2) * lines))
+            mark("rays.spreads.header")
         if imgui.collapsing_header("Build and update", imgui.TreeNodeFlags_.default_open):
             self.builds.draw((0.0, max(6 * lines, imgui.get_content_region_avail().y)))
         mark("rays.builds.header")
@@ -81,6 +89,9 @@ class RaysPanel:
         width, height = (0, 0) if session.active is None else session.active.size
         rows = ray_rows(recent, counted, self.per, width * height)
         self.tables[self.per].set_rows(rows)
+        if counted is not self._counted:  # a table of one counted frame
+            self._counted = counted
+            self.spreads.set_rows(spread_rows(counted))
         moving = None if session.frame is None else session.frame.moving
         if structure is not None and (new_structure or moving is not None):
             decisions = () if moving is None else moving.decisions

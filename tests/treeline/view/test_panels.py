@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from imgui_bundle import imgui
 
 from engine.view import marks
+from passes.hybrid import HybridFrame
 from passes.option_list import OPTIONS, ViewSettings, find_option
 from passes.outputs import frame_outputs
 from passes.palettes import PALETTES
@@ -25,7 +27,7 @@ from treeline.view.passes_panel import (
     series_of,
     timing_text,
 )
-from treeline.view.ray_rows import PER, build_rows, ray_columns, ray_rows
+from treeline.view.ray_rows import PER, build_rows, ray_columns, ray_rows, spread_rows
 from treeline.view.rays_panel import RaysPanel
 from treeline.view.view_state import Seen
 
@@ -282,6 +284,51 @@ def test_a_row_a_ray_type_in_rras_words(show: Any, session: Any) -> None:
     assert imgui.get_clipboard_text().startswith("ray type,")
     shown.click("rays.builds.copy")
     assert "ploc" in imgui.get_clipboard_text()
+
+
+def test_how_nodes_are_spread_over_rays(show: Any, session: Any, until: Until) -> None:
+    panel = RaysPanel()
+    shown = show(panel)
+    table = panel.spreads
+    assert list(table.data[0]) == [ray.name for ray in session.frame.data.rays]
+    names = [column.name for column in table.columns]
+    assert names[1:4] == ["1", "2 to 3", "4 to 7"] and names[-1] == "512 on"
+    again = HybridFrame(
+        session.device,
+        session.active.structure.prepared,
+        replace(session.frame.options, count=True),
+        session.frame.scene,
+    )
+    again.inputs = session.counted.inputs
+    again.run(0)
+    planes = {ray.name: again.data.read_slot_counts(ray, "nodes") for ray in again.data.rays}
+    for name, *parts in zip(*table.data, strict=True):
+        nodes = planes[name][planes[name] > 0]
+        wanted = np.histogram(nodes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1e9])[0]
+        assert parts == pytest.approx((100 * wanted / len(nodes)).tolist())
+    shown.click("rays.spreads.copy")
+    assert imgui.get_clipboard_text().startswith("ray type,1")
+    # Without counters nothing is read that it could be made of.
+    session.change(find_option("count").set(session.settings, False))
+    until(session, lambda: session.counted is None and session.timed is not None)
+    shown.frames()
+    assert len(table) == 0 and spread_rows(None) == []
+    assert all(stats.nodes_octaves is None for stats in session.timed.rays.values())
+
+
+def test_many_nodes_have_the_last_column(make_stats: Any) -> None:
+    stats = make_stats(50, 20, True)
+    octaves = (0, 1, 0, 2, 0, 0, 0, 0, 0, 3, 4, 5)  # 1, 4 to 7, 256 to 511, 512 on
+    rays = {
+        "shadow": replace(stats.rays["shadow"], nodes_octaves=octaves),
+        "reflection": replace(stats.rays["shadow"], nodes_octaves=(0, 4)),
+        "occlusion": replace(stats.rays["shadow"], nodes_octaves=()),
+    }
+    found = spread_rows(replace(stats, rays=rays))
+    part = 100 / 15
+    assert [row[0] for row in found] == ["shadow", "reflection"]
+    assert found[0][1:] == pytest.approx((part, 0, 2 * part, 0, 0, 0, 0, 0, 3 * part, 9 * part))
+    assert found[1][1:] == (100, *[0] * 9)
 
 
 def test_a_row_a_blas_that_was_built(session: Any) -> None:
