@@ -9,6 +9,7 @@ The file is TOML:
 | `size` | `WIDTHxHEIGHT`; 320x180 |
 | `frames`, `warmup` | timed frames of a case, and frames before them; 5 and 1 |
 | `clip`, `time` | the pose, as `treeline report` takes it |
+| `profile` | a profile of `treeline doctor`, `auto`, or a list of them: a case each |
 | `[options]` | NAME = value or list of values: every combination is a case |
 | `[[options]]` | several such tables: the cases of all of them |
 
@@ -37,6 +38,7 @@ from engine.scene.table import Table
 from passes.option import Option, ViewSettings
 from passes.option_list import find_option
 from treeline.cli.options import parse_size
+from treeline.cli.profile import check_profile
 from treeline.json_text import json_text
 from treeline.outputs import whole_file
 from treeline.scenes import EMBEDDED
@@ -44,7 +46,7 @@ from treeline.version import commit
 
 MOST_CASES = 10_000
 HALL = "hall"
-_KEYS = ("scenes", "adapters", "size", "frames", "warmup", "clip", "time", "options")
+_KEYS = (*("scenes", "adapters", "size", "frames", "warmup", "clip", "time", "profile", "options"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Case:
     warmup: int
     clip: str | None
     time: float | None
+    profile: str | None = None
 
     def settings(self) -> ViewSettings:
         """The defaults with the options. UserError for a value that is not allowed."""
@@ -69,8 +72,10 @@ class Case:
         return settings
 
     def text(self) -> str:
-        """The options as a person reads them."""
-        return " ".join(f"{name}={value}" for name, value in self.options) or "defaults"
+        """Profile and options as a person reads them."""
+        parts = [] if self.profile is None else [f"profile={self.profile}"]
+        parts += [f"{name}={value}" for name, value in self.options]
+        return " ".join(parts) or "defaults"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +132,29 @@ def read_sweep(path: Path, adapter: str | None) -> list[Case]:
     warmup = table.integer("warmup", 0, 10_000, 1)
     clip = table.text("clip") if "clip" in table else None
     time = table.number("time") if "time" in table else None
+    profiles = _profiles(table)
     choices = list(_option_sets(table))
-    count = len(adapters) * len(scenes) * len(choices)
+    count = len(adapters) * len(scenes) * len(profiles) * len(choices)
     if count > MOST_CASES:
         raise UserError(f"{path}: {count:,} cases, at most {MOST_CASES:,} are swept")
     return [
-        Case(scene, name, options, size, frames, warmup, clip, time)
-        for name, scene, options in itertools.product(adapters, scenes, choices)
+        Case(scene, name, options, size, frames, warmup, clip, time, profile)
+        for name, scene, profile, options in itertools.product(adapters, scenes, profiles, choices)
     ]
+
+
+def _profiles(table: Table) -> list[str] | list[None]:
+    """Those that are named, or none. What a profile sets is known where its adapter is."""
+    if "profile" not in table:
+        return [None]
+    value = table.values["profile"]
+    names = [value] if isinstance(value, str) else _texts(table, "profile")
+    for name in names:
+        try:
+            check_profile(name)
+        except UserError as error:
+            raise UserError(f"{table.path}: profile: {error}") from error
+    return names
 
 
 def _texts(table: Table, key: str) -> list[str]:

@@ -14,6 +14,7 @@ from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from treeline import structures
 from treeline.cli.pose import choose_pose
+from treeline.cli.profile import Chosen, pick_profile
 from treeline.measure import Measurement, measure_size
 from treeline.report import make_report
 from treeline.report_context import Setting, plain
@@ -80,6 +81,11 @@ def measure_case(job: Job) -> dict[str, Any]:
     ):
         if wanted != found:
             raise UserError(f"this process has another {what}: {found}, not {wanted}")
+    chosen = Chosen()
+    if case.profile is not None:
+        # Options of a case are asked for, whatever their value is.
+        chosen = pick_profile(case.profile, device, dict(case.options), {})
+        settings = replace(settings, frame=replace(settings.frame, **chosen.frame))
     pose = choose_pose(scene, case.time, case.clip)
     structure = structures.build(
         scene,
@@ -120,6 +126,7 @@ def measure_case(job: Job) -> dict[str, Any]:
     )
     document = make_report(setting, structure.bvh, Measurement(run, (), None))
     document["context"]["options"] = plain(dict(case.options))
+    document["context"] |= chosen.context
     return document
 
 

@@ -13,9 +13,12 @@ from unittest import mock
 
 import pytest
 
+from engine.gpu.device import open_device
 from engine.gpu.errors import UserError
 from treeline import sweep, sweep_case, sweep_workers
+from treeline.cli.profile import pick_profile
 from treeline.compare import read_series
+from treeline.scenes import load
 from treeline.sweep import Case, Job, good_record, read_sweep
 
 CASE = Case("box.obj", None, (("builder", "lbvh"),), (8, 6), 2, 0, None, None)
@@ -85,6 +88,9 @@ def test_every_combination_is_a_case_once(write: Any) -> None:
         ('scenes = ["hall"]\nsize = "8"', "size: a size is WIDTHxHEIGHT"),
         ('scenes = ["hall"]\nframes = 0', "frames is 0, not a whole number from 1"),
         ('scenes = ["hall"]\nscheduler = "x"', "scheduler is no key"),
+        ('scenes = ["hall"]\nprofile = "Best"', "profile: no profile is named 'Best'"),
+        ('scenes = ["hall"]\nprofile = []', "profile is no list of texts"),
+        ('scenes = ["hall"]\nprofile = 3', "profile is no list of texts"),
         ('scenes = ["hall"]\n[options]\nbuildr = "sah"', "options.buildr: no option is named"),
         ('scenes = ["hall"]\n[options]\nleaf = [1, 3]', "options.leaf: leaf is one of 1, 2, 4"),
         ('scenes = ["hall"]\n[options]\nleaf = []', "options.leaf: has no value"),
@@ -172,6 +178,32 @@ def test_a_modified_checkout_keeps_no_record(
     assert good_record(path, replace(JOB, sha256="b").key) is None
     monkeypatch.setattr(sweep, "commit", lambda: "c0ffee-modified")
     assert good_record(path, JOB.key) is None
+
+
+def test_profiles_are_cases(write: Any, box: Path) -> None:
+    """Each draws what its profile sets, or is recorded as refused; none stands for another."""
+    names = ["ComputeHalf", "HardwareRT_High", "RasterFallback", "auto"]
+    path = write(
+        f'scenes = ["{box}"]\nsize = "8x6"\nframes = 1\nwarmup = 0\nprofile = {names}\n'
+        '[options]\nbuilder = "lbvh"\nreinsertion = 0\n'
+    )
+    cases = read_sweep(path, None)
+    assert [case.profile for case in cases] == names
+    assert cases[0].text() == "profile=ComputeHalf builder=lbvh reinsertion=0"
+    keys = {Job(case, "/box.obj", "a" * 64, "llvmpipe", "c0ffee").key for case in cases}
+    assert len(keys) == 4
+    sha256, adapter = load(box).sha256, sweep_case.adapter_name(None)
+    refused, raster, half = (
+        sweep_case.attempt(Job(case, str(box), sha256, adapter, "c0ffee"))
+        for case in (cases[1], cases[2], replace(cases[0], options=(("history", 0),)))
+    )
+    assert raster["context"]["profile"] == {"name": "RasterFallback", "refused": {}}
+    assert raster["context"]["reflections"] == "screen"
+    assert not any(row["name"].startswith("pass/traverse") for row in raster["benchmarks"])
+    assert "this profile does not run here: HardwareRT_High" in refused["error"]
+    assert "ComputeHalf sets history to 32: leave it out" in half["error"]
+    best = pick_profile("auto", open_device(), {}, {}).context["profile"]
+    assert best["name"] == "ComputeFull" and len(best["refused"]) == 2
 
 
 def test_what_fails_is_recorded_and_tried_again(

@@ -38,20 +38,25 @@ class Chosen:
     context: dict[str, Any] = field(default_factory=dict)
 
 
-def use_profile(
-    flags: ProfileFlags, frame: FrameFlags, device: "Device", *, quiet: bool = False
+def check_profile(name: str) -> None:
+    """UserError for a name that is none."""
+    from treeline.profiles import PROFILES
+
+    names = [profile.name for profile in PROFILES]
+    if name not in (AUTO, *names):
+        raise UserError(f"no profile is named '{name}'; there are {', '.join(names)}, or {AUTO}")
+
+
+def pick_profile(
+    name: str, device: "Device", given: Mapping[str, Any], default: Mapping[str, Any]
 ) -> Chosen:
-    """What the profile sets. Says what that is, and by `auto` why better ones were refused; never
-    another than was asked for. UserError for one that this adapter or this program cannot run, for
-    an unknown one, and where the command line sets something else than it does."""
-    if flags.profile is None:
-        return Chosen()
+    """What the profile `name` sets, or the best by `auto`; never another than was asked for.
+    UserError for one that this adapter or this program cannot run, for an unknown one, and where
+    the `given` options are neither the `default` ones nor the profile's."""
     from treeline.profiles import PROFILES, capabilities, negotiate
 
-    name = flags.profile
+    check_profile(name)
     known = {profile.name: profile for profile in PROFILES}
-    if name not in (AUTO, *known):
-        raise UserError(f"no profile is named '{name}'; there are {', '.join(known)}, or {AUTO}")
     found = negotiate(capabilities(device))
     chosen = found.chosen if name == AUTO else known[name]
     if chosen is None or chosen.name in found.refused:
@@ -59,7 +64,6 @@ def use_profile(
         why = "; ".join(f"{one}: {', '.join(reasons)}" for one, reasons in refused.items())
         asked = "no profile runs here" if chosen is None else "this profile does not run here"
         raise UserError(f"{asked}: {why}")
-    default, given = FrameFlags().fields(), frame.fields()
     for option, value in chosen.options.items():
         if given.get(option, value) not in (default.get(option, value), value):
             raise UserError(
@@ -67,9 +71,21 @@ def use_profile(
                 f"profile, not {given[option]}"
             )
     better = [p.name for p in PROFILES[: PROFILES.index(chosen)]] if name == AUTO else []
-    for one in better:
-        note(f"profile {one} refused: {'; '.join(found.refused[one])}", quiet=quiet)
-    settings = ", ".join(f"{option} {value}" for option, value in chosen.options.items())
-    note(f"profile {chosen.name}: {settings}", quiet=quiet)
     reasons = {one: list(found.refused[one]) for one in better}
     return Chosen(chosen.options, {"profile": {"name": chosen.name, "refused": reasons}})
+
+
+def use_profile(
+    flags: ProfileFlags, frame: FrameFlags, device: "Device", *, quiet: bool = False
+) -> Chosen:
+    """As `pick_profile`, of a command line. Says what the profile sets, and by `auto` why better
+    ones were refused."""
+    if flags.profile is None:
+        return Chosen()
+    chosen = pick_profile(flags.profile, device, frame.fields(), FrameFlags().fields())
+    told = chosen.context["profile"]
+    for name, reasons in told["refused"].items():
+        note(f"profile {name} refused: {'; '.join(reasons)}", quiet=quiet)
+    settings = ", ".join(f"{option} {value}" for option, value in chosen.frame.items())
+    note(f"profile {told['name']}: {settings}", quiet=quiet)
+    return chosen
