@@ -21,6 +21,8 @@ from engine.gpu.shader import ComposedShader, Composer
 # Everything here is optional: a kernel that needs one asks `feature in device.features`.
 WANTED = ("timestamp-query", "timestamp-query-inside-passes", "subgroup", "primitive-index")
 STORAGE_BUFFERS_PER_STAGE = 8  # WebGPU's guaranteed default; no stage of ours binds more
+OPENGL = "OpenGL"  # wgpu's name of the backend
+VULKAN_PACKAGES = "Debian: libvulkan1 and mesa-vulkan-drivers"
 WORKGROUPS_PER_DIMENSION = 65535  # WebGPU's guaranteed default; past it a dispatch does nothing
 
 
@@ -65,7 +67,7 @@ def _ranked_adapters() -> list[Any]:
     """All adapters, the one a user would want first: real GPUs before CPU drivers, Vulkan
     before the OpenGL copy of the same device."""
     kinds = ["DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU"]
-    backends = ["Vulkan", "Metal", "D3D12", "OpenGL"]
+    backends = ["Vulkan", "Metal", "D3D12", OPENGL]
 
     def rank(adapter: Any) -> tuple[int, int]:
         info = adapter.info
@@ -92,14 +94,13 @@ def open_device(name: str | None = None, canvas: Any = None) -> "Device":
     part of the adapter's name (any case).
 
     Raises AdapterError (exit code 3) when there is none or `name` matches none; the message
-    lists what there is.
+    lists what there is. And for one that is only reached by OpenGL, as every adapter is where the
+    Vulkan loader finds no driver: wgpu offers no storage textures there.
     """
     adapters = _ranked_adapters()
     if not adapters:
-        raise AdapterError(
-            "no adapter: install a Vulkan driver (Debian: libvulkan1 and mesa-vulkan-drivers)"
-        )
-    chosen = adapters
+        raise AdapterError(f"no adapter: install a Vulkan driver ({VULKAN_PACKAGES})")
+    chosen = [a for a in adapters if _info(a).backend != OPENGL] or adapters
     if name is not None:
         if name.isdigit():
             chosen = adapters[int(name) : int(name) + 1]
@@ -108,6 +109,11 @@ def open_device(name: str | None = None, canvas: Any = None) -> "Device":
         if not chosen:
             there = "; ".join(f"{i}: {_info(a)}" for i, a in enumerate(adapters))
             raise AdapterError(f"no adapter matches '{name}'; there are {there}")
+    info = _info(chosen[0])
+    if info.backend == OPENGL:
+        raise AdapterError(
+            f"{info}: {OPENGL} is not enough, a Vulkan driver is ({VULKAN_PACKAGES})"
+        )
     return Device(chosen[0])
 
 

@@ -45,6 +45,49 @@ def test_other_shapes_are_refused(prepared: Any, shape: tuple[int, ...]) -> None
         tl.cast_rays(prepared, np.zeros(shape))
 
 
+def test_rays_that_are_not_finite_are_named(device: Any, prepared: Any) -> None:
+    good = [0.5, 0, 4, 0, 0, 0, -1, np.inf]
+    for place in range(8):
+        for wrong in (np.nan, np.inf, -np.inf)[: 1 if place == 7 else 3]:
+            bad = [*good[:place], wrong, *good[place + 1 :]]
+            with pytest.raises(ValueError, match="ray 1 is not finite"):
+                tl.cast_rays(prepared, [good, bad], device=device)
+    with pytest.raises(ValueError, match="ray 0 is not finite"):
+        tl.cast_rays(prepared, [[0, 0, 1e300, 0, 0, -1]], device=device)
+    still = tl.cast_rays(prepared, [[0.5, 0, 4, 0, 0, 0]], device=device)
+    assert still["object_ids"].tolist() == [0xFFFFFFFF]
+
+
+def test_rays_in_parts(device: Any, prepared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there are, in order."""
+    rays = [[0.1 * i, 0, i + 1, 0, 0, -1] for i in range(8)]
+    whole = tl.cast_rays(prepared, rays, device=device)
+    monkeypatch.setattr(tl, "RAYS_AT_ONCE", 3)
+    parts = tl.cast_rays(prepared, rays, device=device)
+    assert whole["t_hit"].tolist() == [i + 1 for i in range(8)]
+    for name, values in whole.items():
+        assert np.array_equal(values, parts[name])
+
+
+def test_render_takes_samples_and_options(device: Any, prepared: Any) -> None:
+    one = tl.render(prepared, 24, 18, device=device)
+    other = tl.render(prepared, 24, 18, device=device, samples=3, seed=5, gbuffer="rays")
+    assert one.shape == other.shape and (one != other).any()
+    with pytest.raises(tl.UserError, match="reflection bounces are 1 to 4, not 9"):
+        tl.render(prepared, 24, 18, device=device, reflection_bounces=9)
+    with pytest.raises(TypeError, match="bounces"):
+        tl.render(prepared, 24, 18, device=device, bounces=2)
+    with pytest.raises(tl.UserError, match="not 0"):
+        tl.render(prepared, 24, 18, device=device, samples=0)
+
+
+def test_what_was_forgotten_is_said(device: Any, prepared: Any) -> None:
+    with pytest.raises(TypeError, match="a scene that load gave, not str"):
+        tl.build("kitchen.glb")
+    with pytest.raises(TypeError, match="a scene that build gave, not Scene"):
+        tl.render(prepared.scene, 8, 8, device=device)
+
+
 def test_render(device: Any, prepared: Any) -> None:
     picture = tl.render(prepared, 40, 30, device=device)
     assert picture.shape == (30, 40, 3) and picture.dtype == np.uint8

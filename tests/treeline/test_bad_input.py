@@ -134,6 +134,37 @@ def test_json_that_cannot_be_written_is_refused_first(
     assert [p.name for p in tmp_path.iterdir()] == ["box.obj"]
 
 
+def test_places_that_cannot_be_written_are_refused_first(
+    run: Run, box: Path, tmp_path: Path, one_line: OneLine
+) -> None:
+    """Before the scene is read: here there is none."""
+    inside, nowhere = box / "a", tmp_path / "nowhere.glb"
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(f'scenes = ["{nowhere}"]\n')
+    frames = ("--scene", nowhere, "--offscreen", "--frames", 1)
+    for words in (
+        ("tune", "--scene", nowhere, "--out", inside / "p.json"),
+        ("tune", "--scene", nowhere, "--out", tmp_path),
+        ("view", *frames, "--screenshot", inside / "a.png"),
+        ("view", *frames, "--stats", inside / "a.json"),
+        ("capture", "--scene", nowhere, "--out", inside / "a.npz"),
+        ("sweep", sweep, "--out", box),
+    ):
+        assert "cannot write" in one_line(run(*words), 2)
+    told = one_line(run("render", "--scene", nowhere, "--out", "."), 2)
+    assert told.endswith("is written as .png, .exr or .npz, not .")
+
+
+def test_what_the_window_cannot_be(run: Run, box: Path, tmp_path: Path, one_line: OneLine) -> None:
+    words = ("view", "--scene", tmp_path / "nowhere.glb")
+    told = one_line(run(*words, "--offscreen", "--frames", 1, "--size", "99999x20"), 2)
+    assert "99999x20 is beyond" in told
+    camera = tmp_path / "camera.json"
+    camera.write_text("{}")
+    words = ("view", "--scene", box, "--offscreen", "--frames", 1, "--camera", camera)
+    assert f"{camera}: camera text: not a camera" in one_line(run(*words), 2)
+
+
 def test_options_are_refused_before_the_scene_is_read(run: Run, one_line: OneLine) -> None:
     for words in (("--builder", "fast"), ("--light", "0,1,0,1e30"), ("--light", "0,1,1e10,1")):
         told = one_line(run("inspect", "--scene", "nowhere.glb", *words), 2)

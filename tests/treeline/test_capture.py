@@ -285,6 +285,12 @@ def test_commands(run: Run, one_line: OneLine, box: Path, tmp_path: Path) -> Non
     refused = run("capture", "--scene", box, "--limit", 0.001, "--out", small)
     assert "the limit is 0.001 MB" in one_line(refused, 2)
     assert not small.exists()
+    assert "not out.txt" in one_line(run("capture", "--out", "out.txt"), 2)
+    assert "no rays" in one_line(
+        run("capture", "--out", small, "--reflections", "screen", "--shadows", "map"), 2
+    )
+    for flag, value in (("--limit", "nan"), ("--frame-index", 2**32)):
+        assert run("capture", "--out", small, flag, value).exit_code == 2
 
 
 def test_fuzz_command(run: Run, tmp_path: Path) -> None:

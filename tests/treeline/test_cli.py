@@ -12,9 +12,8 @@ import pytest
 from PIL import Image
 from typer.main import get_command
 
-from treeline.cli import app
-
 from bvh.gpu.default_kernel import default_kernel
+from treeline.cli import app
 
 Run = Callable[..., Any]
 OneLine = Callable[[Any, int], str]

@@ -155,4 +155,4 @@ def _facts(result: dict[str, Any]) -> list[str]:
 def check_npz(path: Path) -> None:
     """Raises UserError for a name that NumPy would change."""
     if path.suffix != ".npz":
-        raise UserError(f"the file is written as .npz, not {path.name}")
+        raise UserError(f"the file is written as .npz, not {path}")

@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
-from engine.gpu.errors import CheckFailed
+from engine.gpu.errors import CheckFailed, UserError
+from treeline.cli.build import check_npz
 from treeline.cli.console import emit_json, steps
 from treeline.cli.frame_flags import RaysSent
 from treeline.cli.options import Common, parse_size, with_common
+from treeline.outputs import check_writable
 
 
 @with_common
@@ -21,8 +23,10 @@ def capture(
         list[str] | None, typer.Option(help="A ray queue, repeatable. Default: all.")
     ] = None,
     max_rays: Annotated[int, typer.Option(min=1, help="Rays kept of each queue.")] = 1 << 20,
-    limit: Annotated[float, typer.Option(metavar="MB", help="Refuse a larger file.")] = 512,
-    frame_index: Annotated[int, typer.Option(min=0, help="Which frame's samples.")] = 0,
+    limit: Annotated[float, typer.Option(min=0, metavar="MB", help="Refuse a larger file.")] = 512,
+    frame_index: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Which frame's samples.")
+    ] = 0,
 ) -> None:
     """Capture one frame: guest buffers, rays of chosen queues and their results."""
     from passes.hybrid import FrameOptions, HybridFrame
@@ -30,9 +34,14 @@ def capture(
     from treeline import structures
     from treeline.capture import capture_frame, find_queues, save
 
+    check_npz(out)
+    check_writable(out)
     width, height = parse_size(size)
     options = FrameOptions(width, height, **rays_sent.fields())
-    chosen = find_queues(queue, frame_rays(options)) if queue else frame_rays(options)
+    sent = frame_rays(options)
+    if not sent:
+        raise UserError("a frame with these options sends no rays: there is nothing to capture")
+    chosen = find_queues(queue, sent) if queue else sent
     with steps(common.quiet) as progress:
         device = common.open_device()
         progress.begin("loading the scene")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from engine.gpu.errors import AdapterError
+from engine.gpu.errors import AdapterError, UserError
 from engine.gpu.faults import works_around
 from treeline.cli.console import emit_json, note
 from treeline.cli.options import Common, with_common
@@ -28,6 +28,8 @@ def triangle(
     from treeline.triangle import SIZE, plug_in
 
     options = common.build_options()
+    if out is not None and out.suffix.lower() != ".png":
+        raise UserError(f"a picture is written as .png, not {out}")
     if out is None:
         shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
         if not shown and works_around("window-abort"):

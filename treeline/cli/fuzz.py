@@ -8,6 +8,7 @@ import typer
 from engine.gpu.errors import CheckFailed
 from treeline.cli.console import emit_json, print_table, steps
 from treeline.cli.options import Common, with_common
+from treeline.outputs import check_writable
 
 
 @with_common
@@ -31,6 +32,8 @@ def fuzz(
     from treeline.fuzz import record
     from treeline.report_table import make_table, number
 
+    if out is not None:
+        check_writable(out)
     with steps(common.quiet) as progress:
         device = common.open_device() if gpu else None
         result = run_fuzz(seed, count, gpu, device, workers, progress)

@@ -41,11 +41,13 @@ def sweep(
     made of the scene's files, the options, the commit and the adapter: a case that has a good
     record is not measured again. The scene and builder options of this command are not used.
     """
+    from treeline.outputs import check_writable
     from treeline.sweep import good_record, read_sweep, write_record
     from treeline.sweep_case import adapter_name
     from treeline.sweep_workers import Cluster, on_this_machine
 
     cases = read_sweep(file, common.adapter)
+    check_writable(out / "record.json")
     cluster = None if scheduler is None else Cluster(scheduler)
     try:
         with steps(common.quiet) as progress:

@@ -50,13 +50,15 @@ def tune(
     """
     from passes.frame_options import FrameOptions
     from treeline.json_text import json_text
-    from treeline.outputs import whole_file
+    from treeline.outputs import check_writable, whole_file
     from treeline.tune.confirm import confirmation
     from treeline.tune.profile import read_profile
     from treeline.tune.run import Subject, search_and_confirm
 
     if (out is None) == (confirm is None):
-        raise UserError("tune needs --out, or --confirm of a profile")
+        raise UserError("tune takes --out, or --confirm of a profile: one of them")
+    if out is not None:
+        check_writable(out)
     if size is not None:
         parse_size(size)
     sent = rays.fields()

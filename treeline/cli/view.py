@@ -1,17 +1,21 @@
 """`treeline view`: the frame live, with what every ray cost; or N frames of it for a script."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.gpu.errors import UserError
+from engine.gpu.errors import LimitError, UserError
 from treeline.cli.budget import BudgetOption
 from treeline.cli.console import note, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.profile import ProfileFlags, use_profile
 from treeline.cli.tuned import TunedFlags, use_tuned
+from treeline.outputs import check_writable
+
+if TYPE_CHECKING:
+    from engine.gpu.device import Device
 
 WINDOW_SIZE = "1280x720"
 CPU_WINDOW_SIZE = "960x540"
@@ -75,6 +79,10 @@ def view(
         raise UserError("--offscreen, --screenshot and --stats need --frames")
     if screenshot is not None and screenshot.suffix.lower() != ".png":
         raise UserError(f"a picture is written as .png, not {screenshot.name}")
+    for path in (screenshot, stats):
+        if path is not None:
+            check_writable(path)
+    picked = None if pick is None else parse_pixel(pick)
     frame_fields = flags.fields()
     budgets = parse_budgets(budget) if budget is not None else ()
     with steps(common.quiet) as progress:
@@ -86,6 +94,7 @@ def view(
                 "the full one at rest; its times are no GPU's",
                 quiet=common.quiet,
             )
+        check_window_size(parse_size(window_size), device)
         progress.begin("loading the scene")
         scene = common.load_scene()
         choice = use_tuned(common, tuned, device, scene)
@@ -100,7 +109,7 @@ def view(
             stats=stats,
             panel=panel,
             show=show,
-            pick=None if pick is None else parse_pixel(pick),
+            pick=picked,
             camera=camera,
             counters=counters,
             frame={**frame_fields, **choice.frame, **asked.frame},
@@ -108,6 +117,16 @@ def view(
             budgets=budgets,
         )
         run(common, device, scene, start, progress)
+
+
+def check_window_size(size: tuple[int, int], device: "Device") -> None:
+    """LimitError for a window that the device cannot draw."""
+    side = device.limits["max-texture-dimension-2d"]
+    if max(size) > side:
+        raise LimitError(
+            f"a window of {size[0]}x{size[1]} is beyond {device.info.adapter}'s largest picture, "
+            f"{side} a side"
+        )
 
 
 def parse_pixel(text: str) -> tuple[int, int]:

@@ -173,3 +173,5 @@ def read_camera(path: Path | None) -> Any:
         return camera_from_text(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not a camera as text") from error
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error

@@ -1,5 +1,6 @@
 """Device: choosing an adapter, what it refuses and how it says so, buffers."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,29 @@ def test_no_driver_is_one_line_with_what_to_install(monkeypatch: Any) -> None:
     with pytest.raises(AdapterError, match="no adapter: install a Vulkan driver") as caught:
         open_device()
     assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("name", [None, "0", "SOFT"])
+def test_opengl_alone_is_one_line_with_what_to_install(monkeypatch: Any, name: str | None) -> None:
+    """As where the Vulkan loader finds no driver and Mesa has its OpenGL one."""
+    info = dict(device="soft", vendor="", adapter_type="CPU", description="d")
+    adapter = SimpleNamespace(info={**info, "backend_type": "OpenGL"})
+    monkeypatch.setattr(module, "_ranked_adapters", lambda: [adapter])
+    with pytest.raises(AdapterError, match="OpenGL is not enough, a Vulkan driver is") as caught:
+        open_device(name)
+    assert caught.value.exit_code == 3 and "mesa-vulkan-drivers" in str(caught.value)
+
+
+def test_vulkan_on_a_cpu_is_opened_before_a_card_by_opengl(monkeypatch: Any) -> None:
+    info = dict(device="any", vendor="", description="d")
+    kinds = (("DiscreteGPU", "OpenGL"), ("CPU", "Vulkan"))
+    adapters = [
+        SimpleNamespace(info={**info, "adapter_type": kind, "backend_type": backend})
+        for kind, backend in kinds
+    ]
+    monkeypatch.setattr(module, "_ranked_adapters", lambda: adapters)
+    monkeypatch.setattr(module, "Device", lambda adapter: adapter)
+    assert open_device() is adapters[1]
 
 
 def test_a_gpu_comes_before_a_cpu_and_vulkan_before_opengl(monkeypatch: Any) -> None:

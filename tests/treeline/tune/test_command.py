@@ -67,7 +67,7 @@ def test_a_profile_is_confirmed_in_a_process_of_its_own(
 
 
 def test_it_needs_a_place_to_write(run: Any, one_line: Any, box: Path) -> None:
-    assert "tune needs --out" in one_line(run("tune", "--scene", box), 2)
+    assert "tune takes --out" in one_line(run("tune", "--scene", box), 2)
 
 
 def test_the_process_that_confirms_gets_the_same_options() -> None:
