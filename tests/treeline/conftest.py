@@ -3,6 +3,7 @@
 The measurement is for tests of what reports make of it; commands run on the real thing.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,7 +23,11 @@ from passes.outputs import Output, frame_outputs
 from passes.ray_spread import RaySpread, ray_spread
 from passes.rays import REFLECTION, SHADOW
 from passes.slot_counts import SLOT_COUNTS
+from treeline.chrome_trace import chrome_trace
 from treeline.cli import app
+from treeline.json_text import json_text
+from treeline.measure import SizeRun, measure_size
+from treeline.phase_log import PhaseLog
 
 BOX = """o box
 v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\nv -1 2 -1\nv 1 2 -1\nv 1 2 1\nv -1 2 1
@@ -259,3 +264,33 @@ def document(fake_frame: type[FakeFrame], silent: Silent) -> tuple[dict[str, Any
     bvh = SimpleNamespace(blas_names=("static",), blas_stats=(stats,), instances=3 * [placed])
     setting = Setting(scene, "box.glb", device, options, "static", FrameOptions(0, 0))
     return make_report(setting, bvh, measurement), measurement
+
+
+TRACE_CONTEXT = {
+    "adapter": "made up",
+    "adapter_type": "DiscreteGPU",
+    "timing_source": "timestamp-query",
+}
+
+
+@pytest.fixture
+def traced(fake_frame: Any, silent: Any) -> Callable[..., tuple[SizeRun, Any]]:
+    """(run, its trace) with a frame that changes each frame's statistics by `change`."""
+
+    def make(change: Callable[[Any], Any] = lambda stats: stats) -> tuple[SizeRun, Any]:
+        class Frame(fake_frame):
+            def run(self, frame_index: int = 0) -> Any:
+                stats = super().run(frame_index)
+                lengths = list(stats.passes.values())
+                stats = replace(stats, begins=tuple(np.cumsum([0.5, *lengths[:-1]]).tolist()))
+                return change(stats)
+
+        ticks = iter(range(1000))
+        log = PhaseLog(silent, lambda: 0.1 * next(ticks))
+        log.begin("loading the scene")
+        run = measure_size(Frame, 50, 20, 3, 2, log)
+        log.begin("writing the report")
+        log.close()
+        return run, json.loads(json_text(chrome_trace(run, log.phases, TRACE_CONTEXT)))
+
+    return make

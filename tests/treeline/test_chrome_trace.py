@@ -10,13 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from treeline.chrome_trace import ADAPTER, HOST, chrome_trace
-from treeline.json_text import json_text
-from treeline.measure import SizeRun, measure_size
-from treeline.phase_log import PhaseLog
-
-CONTEXT = {"adapter": "made up", "adapter_type": "DiscreteGPU", "timing_source": "timestamp-query"}
-
+from benchmarks.trace_rules import read_trace
+from treeline.chrome_trace import ADAPTER, HOST
 
 # The keys that "Trace Event Format" gives each kind of event that is used here.
 KEYS = {
@@ -68,29 +63,6 @@ def check_format(trace: Any) -> None:
                 open_until.pop()
             assert not open_until or -minus_end <= open_until[-1], (pid, tid, name)
             open_until.append(-minus_end)
-
-
-@pytest.fixture
-def traced(fake_frame: Any, silent: Any) -> Callable[..., tuple[SizeRun, Any]]:
-    """(run, its trace) with a frame that changes each frame's statistics by `change`."""
-
-    def make(change: Callable[[Any], Any] = lambda stats: stats) -> tuple[SizeRun, Any]:
-        class Frame(fake_frame):
-            def run(self, frame_index: int = 0) -> Any:
-                stats = super().run(frame_index)
-                lengths = list(stats.passes.values())
-                stats = replace(stats, begins=tuple(np.cumsum([0.5, *lengths[:-1]]).tolist()))
-                return change(stats)
-
-        ticks = iter(range(1000))
-        log = PhaseLog(silent, lambda: 0.1 * next(ticks))
-        log.begin("loading the scene")
-        run = measure_size(Frame, 50, 20, 3, 2, log)
-        log.begin("writing the report")
-        log.close()
-        return run, json.loads(json_text(chrome_trace(run, log.phases, CONTEXT)))
-
-    return make
 
 
 def of(trace: Any, phase: str, pid: int, name: str = "") -> list[Any]:
@@ -198,6 +170,7 @@ def test_the_command_writes_it(run: Callable[..., Any], box: Path, tmp_path: Pat
     assert result.exit_code == 0 and result.stdout.splitlines()[-1] == str(tmp_path / "t.json")
     trace = json.loads((tmp_path / "t.json").read_text(), parse_constant=pytest.fail)
     check_format(trace)
+    assert read_trace((tmp_path / "t.json").read_text()).errors == []
     report = json.loads((tmp_path / "r" / "report.json").read_text())
     passes = [r["name"] for r in report["benchmarks"] if r["name"].startswith("pass/")]
     first = [e["name"] for e in of(trace, "X", ADAPTER) if e["args"].get("frame") == 0]
