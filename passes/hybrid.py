@@ -11,6 +11,7 @@ from typing import Any
 from bvh.gpu.trace_rays import STACK_SIZES
 from bvh.scene_bvh import SceneBvh
 from engine.frame.frame import Frame, FrameTimes
+from engine.frame.kept import Kept
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from engine.scene.pose import ClipSpan, timeline
@@ -220,6 +221,12 @@ class HybridFrame:
             if not any(stats.dropped or stats.stack_overflow for stats in all_stats):
                 break
         return replace(all_stats[-1], valid=all(stats.valid for stats in all_stats))
+
+    def forget(self) -> None:
+        """The next frame runs every pass, also those whose results stand (`FrameStats.reused`)."""
+        for kept in self.data.resources.values():
+            if isinstance(kept, Kept):
+                kept.begin()
 
     def remember(self) -> None:
         """Draws some frames of the view that `inputs` describe, if the frame remembers light: the

@@ -28,6 +28,7 @@ class MeasuredFrame(Protocol):
     compile_ms: float
 
     def run(self, frame_index: int = 0) -> Any: ...
+    def forget(self) -> None: ...
     def render(self, samples: int = 1) -> Any: ...
     def image(self) -> NDArray[np.uint8]: ...
     def aov(self, name: str) -> NDArray[Any]: ...
@@ -64,6 +65,7 @@ class SizeRun:
     updates: tuple[Any, ...] = ()  # passes.update_records.UpdateRecord of what deforms
     hit_table: Any = None  # passes.hit_table.HitTable, counted
     spreads: Mapping[str, Any] = field(default_factory=dict)  # passes.ray_spread.RaySpread by type
+    redrawn: Any = None  # FrameStats, timed, of a frame that ran what the others reused
 
     def pass_ms(self, belongs: Callable[[str], bool]) -> NDArray[np.float64]:
         """[frames] the summed time of the passes whose name belongs."""
@@ -158,6 +160,10 @@ def measure_size(
     for _ in range(frames):
         timed.append(frame.run(0))
         progress.advance(f"{timed[-1].frame_total_ms:.1f} ms")
+    redrawn = None
+    if timed and timed[-1].reused:
+        frame.forget()
+        redrawn = frame.run(0)
     result_hash = frame.result_hash()
     if picture_samples > 1:
         frame.render(picture_samples)
@@ -189,6 +195,7 @@ def measure_size(
         updates=frame.updates(),
         hit_table=frame.hit_table(),
         spreads=frame.ray_spreads(),
+        redrawn=redrawn,
     )
 
 

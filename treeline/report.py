@@ -20,6 +20,7 @@ from treeline.ray_measures import MEASURES, measured_rays, sum_fields
 from treeline.report_context import Setting, make_context, plain
 from treeline.report_found import FOUND_ROW
 from treeline.report_objects import hit_table_rows, object_rows, update_rows
+from treeline.report_reuse import REDRAWN, REUSED
 from treeline.report_row import Row, add, is_plain, make_row, ratio, timed_row
 from treeline.report_spreads import spread_rows
 
@@ -50,9 +51,14 @@ def frame_rows(timed: SizeRun) -> list[Row]:
         timed_row("frame/total", total, cpu_time=cpu),
         timed_row("frame/gaps", gaps),
     ]
+    if timed.redrawn is not None:
+        add(rows[0], "timed", **{REDRAWN: timed.redrawn.frame_total_ms})
     for name in timed.frames[0].passes:
         row = timed_row(f"pass/{name}", timed.pass_ms(partial(str.__eq__, name)))
         add(row, "timed", share_of_frame=ratio(row["real_time"], rows[0]["real_time"]))
+        reused = sum(name in stats.reused for stats in timed.frames)
+        if reused and timed.redrawn is not None:
+            add(row, "timed", **{REUSED: reused, REDRAWN: timed.redrawn.passes[name]})
         rows.append(row)
     return rows
 

@@ -18,6 +18,7 @@ from treeline.object_tables import (
 from treeline.pictures import HeatMap, heat_map, heat_map_uri, palette, picture_uri
 from treeline.ray_measures import labels
 from treeline.report_found import FOUND_ROW, found_sentence
+from treeline.report_reuse import pass_label, reused_sentence
 from treeline.report_sections import (
     budget_section,
     hit_section,
@@ -177,14 +178,16 @@ def found_lines(report: dict[str, Any]) -> str:
 def pass_table(report: dict[str, Any]) -> str:
     rows = [
         (
-            r["name"],
+            pass_label(r),
             number(r["real_time"], 3),
             number(r["real_time_p95"], 3),
             number(100 * r["share_of_frame"] if r.get("share_of_frame") is not None else None, 1),
         )
         for r in (*find(report, "pass/"), *find(report, "frame/"))
     ]
-    return html_table(("pass", "median ms", "p95 ms", "% of frame"), rows)
+    table = html_table(("pass", "median ms", "p95 ms", "% of frame"), rows)
+    sentence = reused_sentence(report)
+    return table + (f'<p class="soft">{escape(sentence)}</p>' if sentence else "")
 
 
 def build_rows_table(report: dict[str, Any]) -> str:

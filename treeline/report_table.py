@@ -21,6 +21,7 @@ from treeline.object_tables import (
 )
 from treeline.ray_measures import labels, terminal_fields
 from treeline.report_found import FOUND_ROW, found_sentence
+from treeline.report_reuse import pass_label, reused_sentence
 
 ROWS_SHOWN = 10  # of a long table; report.json has them all
 
@@ -76,7 +77,7 @@ def frame_table(report: dict[str, Any]) -> Table:
     rows = []
     for row in (*find(report, "pass/"), *find(report, "frame/")):
         share = None if not total or row["real_time"] is None else 100 * row["real_time"] / total
-        name = row["name"].removeprefix("pass/")
+        name = pass_label(row)
         rows.append(
             (name, number(row["real_time"]), number(row["real_time_p95"]), number(share, 1))
         )
@@ -209,6 +210,8 @@ def report_tables(report: dict[str, Any]) -> Group:
     if not context["valid"]:
         parts.append(Text("INVALID: records were dropped; these numbers miss rays.", "bold red"))
     parts += [frame_table(report)]
+    if reused_sentence(report):
+        parts.append(Text(reused_sentence(report)))
     if find(report, "budget/"):
         parts.append(budget_table(report))
     parts += [ray_table(report)]

@@ -17,7 +17,7 @@ const SHADOW_TAPS_A_SIDE: u32 = 4u; // of the filter, which visits so many point
 // light's centre: down to a quarter of the way from it. Then in smaller and smaller squares, since
 // what is close to the point hides the light from its immediate neighbourhood alone.
 const SHADOW_SEARCH: f32 = 3.0;
-const SHADOW_RINGS: u32 = 4u; // each a quarter of the one before, with four points
+const SHADOW_RINGS: u32 = 5u; // each a quarter of the one before, with four points
 // The receiving plane is raised by so many texels: what triangles of a curved surface differ by.
 const SHADOW_BIAS: f32 = 0.5;
 

@@ -11,7 +11,7 @@ from passes.twins.wgsl_functions import F32, U32, Index, cross, dot, normalize, 
 
 TAPS_A_SIDE = 4
 SEARCH = np.float32(3.0)
-RINGS = 4
+RINGS = 5
 BIAS = np.float32(0.5)
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 

@@ -84,6 +84,97 @@ def test_a_mirror_shows_what_rays_find(kit: Any, draw: Any, kind: str, steps: in
     assert close[inner].mean() > (0.96 if steps > 100 else 0.93), close[inner].mean()
 
 
+def passes_behind(rays: Any, hits: Any, drawn: Any, name: int) -> Any:
+    """Of reflection rays: whether their way over the picture leads over that object's pixels well
+    behind it."""
+    camera, shown, depth = drawn.prepared.scene.camera, drawn.aov("object"), drawn.aov("depth")
+    height, width = shown.shape
+    tangent = np.tan(camera.y_fov / 2)
+    found = np.zeros(len(rays), bool)
+    reach = np.where(hits["object"] == MISS_ID, 0.0, hits["t"])
+    for part in np.linspace(0.02, 0.98, 60):
+        point = rays["origin"] + part * reach[:, None] * rays["direction"]
+        local = (point - camera.position) @ camera.transform[:3, :3]
+        z = np.maximum(-local[:, 2], 1e-6)
+        x = (local[:, 0] / z / tangent / (width / height) * 0.5 + 0.5) * width
+        y = (0.5 - local[:, 1] / z / tangent * 0.5) * height
+        inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        column, row = (np.where(inside, v, 0).astype(int) for v in (x, y))
+        found |= inside & (shown[row, column] == name) & (z > 1.05 * depth[row, column])
+    return found
+
+
+GLOWING = ((1.0, 0.6, 0.2), (0.1, 0.2, 0.5), (0.2, 1.0, 0.3))
+
+
+def test_rays_pass_behind_what_stands_in_front(kit: Any, draw: Any) -> None:
+    """A mirror at the left and a pillar near the camera: what the mirror shows of the wall at the
+    back comes from behind the pillar, on the picture by way of its pixels."""
+    cells = [
+        kit.quad((x, y, -4), (1, 0, 0), (0, 1, 0), 1 + (x + y) % 2)
+        for x in range(-4, 4)
+        for y in range(4)
+    ]
+    meshes = [kit.quad((-2, 0, 4), (0, 0, -8), (0, 4, 0), 0), *cells, kit.box(3)]
+    placed = [Instance(f"i{k}", k, np.eye(4)) for k in range(len(meshes) - 1)]
+    pillar = len(placed)
+    placed.append(Instance("box", pillar, kit.place((0.35, 1.0, 1.5), (0.12, 2.0, 0.12))))
+    scene = kit.scene(
+        meshes,
+        [kit.mirror(), *(kit.grey(0.0, emissive=color) for color in GLOWING)],
+        instances=placed,
+        eye=(0.9, 1.3, 5.0),
+        target=(-0.2, 1.2, -1.0),
+        light=kit.lamp((0, 9, 0), radiance=DARK),
+    )
+    by_rays = draw(scene, *SIZE)
+    rays, hits = by_rays.reflections
+    shown, border = seen_on_screen(rays, hits, by_rays)
+    behind = passes_behind(rays, hits, by_rays, pillar) & shown & (border > 4)
+    assert behind.sum() > 500
+    for steps in (256, 20):
+        by_screen = draw(scene, *SIZE, **FALLBACK, screen_steps=steps)
+        wanted, found = (d.radiance.reshape(-1, 3)[rays["pixel"]] for d in (by_rays, by_screen))
+        close = np.isclose(found, wanted, rtol=0.02, atol=0.02).all(1)
+        assert close[behind].mean() > 0.97, (steps, close[behind].mean())
+
+
+def test_rays_meet_floors_and_round_things(kit: Any, draw: Any) -> None:
+    """A mirror at the left of a floor that a low camera sees along, and of a ball: a floor's pixel
+    is much deeper than wide, so that a ray may come into it above the floor and far behind the
+    pixel's depth; beside a ball's edge it may come into the next pixel a little behind the ball."""
+    cells = [
+        kit.quad((x, 0, z), (0, 0, 1), (1, 0, 0), 1 + (x + z) % 2)
+        for x in range(-2, 4)
+        for z in range(-16, 4)
+    ]
+    meshes = [
+        kit.quad((-2, 0, 4), (0, 0, -20), (0, 4, 0), 0),
+        *cells,
+        kit.sphere(material=3, rings=16),
+    ]
+    placed = [Instance(f"i{k}", k, np.eye(4)) for k in range(len(meshes) - 1)]
+    ball = len(placed)
+    placed.append(Instance("ball", ball, kit.place((-0.2, 0.9, -1.5), (0.8, 0.8, 0.8))))
+    scene = kit.scene(
+        meshes,
+        [kit.mirror(), *(kit.grey(0.0, emissive=color) for color in GLOWING)],
+        instances=placed,
+        eye=(1.5, 1.0, 5.0),
+        target=(-0.6, 0.7, -2.0),
+        light=kit.lamp((0, 9, 0), radiance=DARK),
+    )
+    by_rays, by_screen = (draw(scene, *SIZE, **options) for options in ({}, FALLBACK))
+    rays, hits = by_rays.reflections
+    shown, border = seen_on_screen(rays, hits, by_rays)
+    inner, round_ones = shown & (border > 4), hits["object"] == ball
+    wanted, found = (d.radiance.reshape(-1, 3)[rays["pixel"]] for d in (by_rays, by_screen))
+    close = np.isclose(found, wanted, rtol=0.02, atol=0.02).all(1)
+    assert (inner & ~round_ones).sum() > 300 and (inner & round_ones).sum() > 300
+    assert close[inner & ~round_ones].mean() > 0.95
+    assert close[inner & round_ones].mean() > 0.92
+
+
 def test_what_is_not_on_the_screen_comes_from_the_probe(kit: Any, draw: Any) -> None:
     """A mirror faces the camera: it shows the wall behind it, which no pixel sees."""
     wall = kit.quad((-9, -9, 6), (0, 18, 0), (18, 0, 0), 1)

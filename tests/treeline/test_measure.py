@@ -13,6 +13,8 @@ from engine.gpu.errors import CheckFailed
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.prepare import prepare
 from treeline.measure import MODEL_FRAMES, measure
+from treeline.report import frame_rows
+from treeline.report_reuse import pass_label, reused_sentence
 from treeline.scenes import load
 
 
@@ -33,6 +35,39 @@ def test_runs_and_sizes(fake_frame: Any, silent: Any) -> None:
     assert set(result.main.nodes) == {"reflection", "shadow", "all"}
     assert fake_frame.most_alive == 1
     assert silent.advances == 9 + 2 * (1 + MODEL_FRAMES) + 3
+
+
+def test_what_frames_reuse_is_measured_once(fake_frame: Any, silent: Any) -> None:
+    """A report names the passes that took no time, and says what they take."""
+
+    class Keeping(fake_frame):
+        stands = False
+
+        def forget(self) -> None:
+            self.stands = False
+
+        def run(self, frame_index: int = 0) -> Any:
+            stats, stood = super().run(frame_index), self.stands
+            self.stands = True
+            passes = {**stats.passes, "probe/light": 0.0 if stood else 7.0}
+            total = stats.frame_total_ms + passes["probe/light"]
+            reused = ("probe/light",) if stood else ()
+            return replace(stats, passes=passes, frame_total_ms=total, reused=reused)
+
+    run = measure(Keeping, 40, 20, 3, 1, silent).main
+    rows = {row["name"]: row for row in frame_rows(run)}
+    light, total = rows["pass/probe/light"], rows["frame/total"]
+    assert (light["real_time"], light["reused"], light["redrawn_ms"]) == (0.0, 3, 7.0)
+    assert total["redrawn_ms"] == pytest.approx(total["real_time"] + 7.0)
+    assert "reused" not in rows["pass/composite"]
+    report = {"benchmarks": list(rows.values())}
+    assert "probe/light (reused)" in map(pass_label, rows.values())
+    assert reused_sentence(report) == (
+        "1 passes were reused: what they wrote in an earlier frame stood. A frame that runs them "
+        "takes 15.8 ms instead of 8.8, 7.0 of them there."
+    )
+    plain = {"benchmarks": frame_rows(measure(fake_frame, 40, 20, 3, 1, silent).main)}
+    assert reused_sentence(plain) == "" and "redrawn_ms" not in plain["benchmarks"][0]
 
 
 def test_scratch_is_what_the_timed_frame_allocated(fake_frame: Any, silent: Any) -> None:

@@ -54,11 +54,28 @@ class RaysSent:
     ] = "rays"
     shadows: Annotated[
         Literal["rays", "map"],
-        typer.Option(help="Shadows by rays, or by a map of depths that is drawn from the light."),
+        typer.Option(help="Shadows by rays, or by maps of depths that are drawn from the lights."),
     ] = "rays"
     shadow_map_size: Annotated[
-        int, typer.Option(metavar="PIXELS", help="Side of each of the map's five faces.")
-    ] = 1024
+        int,
+        typer.Option(
+            metavar="PIXELS", help="Side of each of a map's five faces; 0: by the picture's size."
+        ),
+    ] = 0
+    probe_size: Annotated[
+        int,
+        typer.Option(
+            metavar="PIXELS",
+            help="Side of the probe that shows what the screen does not; 0: by the picture's size.",
+        ),
+    ] = 0
+    probe_position: Annotated[
+        Literal["camera", "scene"],
+        typer.Option(help="The probe stands at the camera, or in the middle of the scene."),
+    ] = "camera"
+    screen_steps: Annotated[
+        int, typer.Option(min=1, max=4096, help="Steps of a reflection over the screen.")
+    ] = 256
     history: Annotated[
         int,
         typer.Option(min=0, max=256, help="Frames that light is remembered for; 0: none."),
@@ -106,6 +123,9 @@ class RaysSent:
             "reflections": self.reflections,
             "shadows": self.shadows,
             "shadow_map_size": self.shadow_map_size,
+            "probe_size": self.probe_size,
+            "probe_position": self.probe_position,
+            "screen_steps": self.screen_steps,
             "history": self.history,
             "denoiser": self.denoiser,
             "rough_fallback": self.rough_fallback,

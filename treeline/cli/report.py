@@ -178,7 +178,7 @@ def report(
             device=device,
             options=options,
             group=common.group,
-            frame=frame_options,
+            frame=frame_options.sized(len(scene.lights)),
             tuned=choice.context,
             profile=asked.context,
             occlusion=used,

@@ -39,11 +39,14 @@ class PassHistory:
 
 def pass_rows(frames: Iterable[FrameStats]) -> list[tuple[Any, ...]]:
     """(pass, median, mean, 95th percentile, newest, % of the frame), ms, and the frame itself and
-    its gaps at the end; of frames of one view. None where there was no timer."""
+    its gaps at the end; of frames of one view. None where there was no timer. A pass that the
+    newest frame left out is named so."""
     frames = list(frames)
     if not frames:
         return []
-    names = (*frames[-1].passes, "frame", "gaps")
+    reused = frames[-1].reused
+    passes = [f"{name} (reused)" if name in reused else name for name in frames[-1].passes]
+    names = (*passes, "frame", "gaps")
     times = np.array(
         [
             (*stats.passes.values(), stats.frame_total_ms, stats.frame_gaps_ms)
