@@ -5,6 +5,7 @@ that Ctrl-C, an error or a full disk leaves what was there before. A place that 
 is refused on entry, before any long work.
 """
 
+import errno
 import os
 import shutil
 import tempfile
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from engine.gpu.errors import UserError
 from engine.view.held_signals import signals_held
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota or a file size is used up
 
 
 def _first_existing(folder: Path) -> Path:
@@ -41,7 +44,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Gives a temporary path with the same suffix; on success it becomes `path`."""
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder")
-    with whole_folder(path.parent, only_adds=True) as folder:
+    with whole_folder(path.parent, only_adds=True) as folder, _full_disk_told(path):
         yield folder / path.name
 
 
@@ -53,7 +56,8 @@ def whole_folder(path: Path, *, only_adds: bool = False) -> Iterator[Path]:
     the refusal for a single file.
     """
     with _temporary_folder(path, f"into {path}" if only_adds else str(path)) as temporary:
-        yield temporary
+        with _full_disk_told(path):
+            yield temporary
         try:
             with signals_held():
                 path.mkdir(parents=True, exist_ok=True)
@@ -61,6 +65,17 @@ def whole_folder(path: Path, *, only_adds: bool = False) -> Iterator[Path]:
                     os.replace(made, path / made.name)
         except OSError as error:
             raise _refuse(path, error) from error
+
+
+@contextmanager
+def _full_disk_told(path: Path) -> Iterator[None]:
+    """UserError that names `path` where there is no more room: a write's error names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise _refuse(path, error) from error
 
 
 @contextmanager

@@ -39,7 +39,8 @@ def check_suffix(path: Path) -> None:
 
 
 def save_radiance(path: Path, picture: RadiancePicture) -> None:
-    """Writes it, lossless; the caller gives a path inside treeline.outputs."""
+    """Writes it, lossless; the caller gives a path inside treeline.outputs. UserError for an
+    EXR file that cannot be written."""
     check_suffix(path)
     facts = json.dumps(picture.facts)
     pixels = np.ascontiguousarray(picture.pixels, np.float32)
@@ -53,7 +54,11 @@ def save_radiance(path: Path, picture: RadiancePicture) -> None:
         ATTRIBUTE: facts,
     }
     with exr.File(header, {"RGB": pixels}) as file:
-        file.write(str(path))
+        try:
+            file.write(str(path))
+        except RuntimeError as error:
+            reason = str(error).rpartition(f'"{path}". ')[2]
+            raise UserError(f"cannot write {path.name}: {reason}") from error
 
 
 def load_radiance(path: Path) -> RadiancePicture:

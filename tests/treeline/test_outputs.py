@@ -1,14 +1,21 @@
 """Files and folders appear whole or not at all."""
 
+import errno
 import os
+import resource
 import signal
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+import typer
 
 from engine.gpu.errors import UserError
+from treeline.cli.options import Common, with_common
 from treeline.outputs import whole_file, whole_folder
+from treeline.radiance_file import RadiancePicture, save_radiance
 
 
 def names(folder: Path) -> list[str]:
@@ -34,6 +41,43 @@ def test_an_interrupted_file_leaves_the_old_one(tmp_path: Path, error: type[Base
         raise error
     assert target.read_text() == "old"
     assert names(tmp_path) == ["f.npz"]
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """Files of this process hold 1,000 bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("little_room")
+def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
+    """Not with the temporary one, and with nothing left behind."""
+    target = tmp_path / "f.npz"
+    with pytest.raises(UserError, match=f"^cannot write {target}: File too large"):
+        with whole_file(target) as path:
+            path.write_bytes(bytes(2000))
+    with pytest.raises(UserError, match=f"^cannot write {tmp_path / 'out'}: File too large"):
+        with whole_folder(tmp_path / "out") as folder:
+            (folder / "a").write_bytes(bytes(2000))
+    picture = RadiancePicture(np.random.default_rng(1).random((40, 40, 3), np.float32), {})
+    with pytest.raises(UserError, match=r"^cannot write f\.exr: .*File too large"):
+        with whole_file(tmp_path / "f.exr") as path:
+            save_radiance(path, picture)
+    assert names(tmp_path) == []
+
+
+def test_a_full_disk_behind_stdout_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    def command(common: Common) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(typer.Exit) as caught:
+        with_common(command)(**asdict(Common()))
+    assert caught.value.exit_code == 2
+    told = "treeline: error: cannot write to stdout: No space left on device\n"
+    assert capfd.readouterr().err == told
 
 
 def test_a_folder_is_merged_into_an_older_one(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import typer
 from bvh import build_defaults as default
 from engine.gpu.errors import AdapterError, UserError
 from treeline.cli.console import note
-from treeline.outputs import check_writable
+from treeline.outputs import NO_ROOM, check_writable
 
 if TYPE_CHECKING:
     from bvh.blas_cache import BlasCache
@@ -256,7 +256,9 @@ def with_common(function: Callable[..., None]) -> Callable[..., None]:
             fail(f"not enough memory: {error}", 2)
         except OSError as error:
             # A file that cannot be read or written is the user's to mend; a closed pipe and
-            # errors without a file are not.
+            # other errors without a file are not. What is left without one is stdout's.
+            if error.errno in NO_ROOM:
+                fail(f"cannot write {error.filename or 'to stdout'}: {error.strerror}", 2)
             if error.filename is None:
                 raise
             fail(f"{error.filename}: {error.strerror}", 2)
