@@ -5,7 +5,7 @@
 // A pixel is taken for a piece of its surface's plane, not for a depth: so a ray along a floor does
 // not meet that floor where pixels are much deeper than wide. A ray that comes into a pixel behind
 // its surface goes on, unless it is at most SCREEN_THICKNESS of the surface's depth behind it: the
-// picture does not say how thick things are. Needs `frame`, `visibility`, `surface` and `depth`.
+// picture does not say how thick things are. Needs `frame`, `surface` and `depth`.
 #import "passes/shaders/gbuffer.wgsl"
 
 override SCREEN_STEPS: u32 = 256u;
@@ -49,8 +49,8 @@ struct PixelPlane {
 }
 
 fn pixel_plane(pixel: vec2u, origin: vec3f, direction: vec3f) -> PixelPlane {
-    if (textureLoad(visibility, pixel, 0).x == NOTHING) { return PixelPlane(0.0, 0.0, 0.0); }
-    let pixel_depth = textureLoad(depth, pixel, 0).x;
+    let pixel_depth = textureLoad(depth, pixel, 0).x; // 0 where nothing is seen
+    if (pixel_depth == 0.0) { return PixelPlane(0.0, 0.0, 0.0); }
     let normal = decode_normal(textureLoad(surface, pixel, 0).y);
     let position = frame.camera_origin.xyz + pixel_depth * camera_direction(pixel);
     return PixelPlane(dot(normal, origin - position), dot(normal, direction), pixel_depth);

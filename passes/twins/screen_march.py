@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from passes.twins.camera import camera_direction
-from passes.twins.gbuffer import NOTHING
 from passes.twins.octahedral import decode_normal
 from passes.twins.wgsl_functions import F32, U32, Flags, Index, dot, vector
 
@@ -65,7 +64,6 @@ def on_screen(frame: Any, place: F32) -> Flags:
 @np.errstate(all="ignore")
 def march_screen(
     frame: Any,
-    visibility: U32,
     surface: U32,
     depth: F32,
     origin: F32,
@@ -76,8 +74,8 @@ def march_screen(
 
     def pixel_plane(place: F32, lanes: Index) -> PixelPlane:
         x, y = place.astype(np.int64).T
-        seen = visibility[y, x, 0] != NOTHING
-        pixel_depth = np.where(seen, depth[y, x], np.float32(0.0))
+        pixel_depth = depth[y, x]
+        seen = pixel_depth != 0.0
         normal = decode_normal(surface[y, x, 1])
         position = frame["camera_origin"][:3]
         position = position + pixel_depth[:, None] * camera_direction(frame, x, y)

@@ -59,7 +59,7 @@ def screen_reflection(
     sent = sent_reflection(frame, tables, geometry, visibility, surface, pixels)
     s, direction, lost = sent.s, sent.direction, sent.lost
     origin = ray_origin(sent.point, direction)
-    hit = march_screen(frame, visibility, surface, depth, origin, direction, steps)
+    hit = march_screen(frame, surface, depth, origin, direction, steps)
 
     inner = np.where(hit.found, border_weight(frame, hit.x, hit.y), np.float32(0.0))
     h = unpack_surface(surface[hit.y, hit.x])
