@@ -95,7 +95,7 @@ def facts(report: dict[str, Any]) -> str:
     cards = [(f"{number(total['real_time'])} ms", "frame, median")]
     for row in find(report, "ray/"):
         name = row["name"].removeprefix("ray/")
-        cards.append((f"{number(row['mrays_per_s'], 1)}", f"Mrays/s, {name}"))
+        cards.append((f"{number(row['mrays_per_s'])}", f"Mrays/s, {name}"))
         cards.append((f"{number(row['nodes_per_ray'], 1)}", f"nodes a {name} ray"))
     body = "".join(f"<div><b>{escape(v)}</b><span>{escape(t)}</span></div>" for v, t in cards)
     return f'<div class="facts">{body}</div>'

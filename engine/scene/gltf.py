@@ -122,6 +122,10 @@ class _Importer:
         mesh_name = mesh.name or f"mesh {placed.node.mesh}"
         weights = read_weights(self.data, mesh_name, placed.index, mesh)
         bound = self._bound(placed, worlds, weights)
+        if bound is None and np.linalg.det(placed.world[:3, :3]) == 0.0:
+            # Files hide things so; without an inverse nothing can be traced there.
+            self._note("a mesh that its node's transform flattens is not drawn")
+            return
         for k, primitive in enumerate(mesh.primitives):
             part = f"/{k}" if len(mesh.primitives) > 1 else ""
             mode = _TRIANGLES if primitive.mode is None else primitive.mode

@@ -84,6 +84,16 @@ def test_node_transforms_multiply_down_the_tree(glb, write, corners):
     np.testing.assert_allclose(instance.transform @ [0, 1, 0, 0], [-3, 0, 0, 0], atol=1e-12)
 
 
+def test_nodes_scaled_to_nothing_are_left_out_and_told(glb, write, corners):
+    mesh = glb.mesh(glb.primitive(corners), name="tri")
+    glb.node(mesh=mesh, name="shown", scale=[1e-3, 1, 1])
+    for scale in ([0, 0, 0], [1, 0, 1]):
+        glb.node(mesh=mesh, name="hidden", scale=scale)
+    scene = load_scene(write(glb))
+    assert [instance.name for instance in scene.instances] == ["shown"]
+    assert scene.notes == ("a mesh that its node's transform flattens is not drawn (2 times)",)
+
+
 def test_strips_and_fans_keep_their_winding(glb, write):
     square = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
     glb.node(mesh=glb.mesh({**glb.primitive(square, [0, 1, 2, 3]), "mode": 5}))
