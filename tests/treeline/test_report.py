@@ -202,7 +202,8 @@ def read_page(document: Document) -> Page:
 def test_page_is_self_contained(document: Document) -> None:
     page = read_page(document)
     assert page.open == []
-    assert len(page.references) == 3  # the picture and a heat map for each of two ray types
+    # The picture, a heat map for each of two ray types, and one of their sum.
+    assert len(page.references) == 4
     assert all(r.startswith("data:image/") for r in page.references)
     assert "script" not in page.seen and "link" not in page.seen
     assert "svg" in page.seen
