@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from treeline.view.view_state import ViewState
 
 REFRESH_S = 0.25
+LINES = 6.0  # of text, for what has changed
 
 
 class BaselineHead:
     """`start` are the settings that reset goes back to: those of the first draw. `comparison` is
-    what is shown of the changes."""
+    what is shown of the changes; `each_pass`: of every pass of the frame, too."""
 
     def __init__(self) -> None:
         self.start: ViewSettings | None = None
         self.comparison = Comparison("")
+        self.each_pass = False
         self._compared: tuple[object, ...] = ()
         self._refreshed = float("-inf")
         self._timed: FrameStats | None = None  # the newest that was compared
@@ -63,9 +65,21 @@ class BaselineHead:
         mark("controls.reset")
         imgui.end_disabled()
         imgui.set_item_tooltip("All options as they were at the start")
+        imgui.same_line()
+        imgui.begin_disabled(baseline is None)
+        _, self.each_pass = imgui.checkbox("each pass", self.each_pass)
+        mark("controls.every_pass")
+        imgui.end_disabled()
         if baseline is None:
             imgui.text_disabled("Pin a baseline to see what a change does.")
             return
+        # As high whatever it says: options must not move away below the mouse.
+        height = LINES * imgui.get_text_line_height_with_spacing()
+        if imgui.begin_child("##effects", imgui.ImVec2(0.0, height)):
+            self._draw_effects(session, baseline)
+        imgui.end_child()
+
+    def _draw_effects(self, session: "ViewSession", baseline: Baseline) -> None:
         names = difference(baseline, session.settings) or "nothing is changed"
         imgui.text_wrapped(f"{session.label} against {baseline.label}: {names}")
         self._refresh(session, baseline)
@@ -74,14 +88,8 @@ class BaselineHead:
         passes = () if session.timed is None else tuple(session.timed.passes)
         effects = self.comparison.effects
         draw_effects([effect for effect in effects if effect.subject not in passes])
-        of_passes = [effect for effect in effects if effect.subject in passes]
-        # Closed at first: a line a pass would push the options out of the window.
-        if of_passes:
-            opened = imgui.tree_node("each pass")
-            mark("controls.every_pass")
-            if opened:
-                draw_effects(of_passes)
-                imgui.tree_pop()
+        if self.each_pass:
+            draw_effects([effect for effect in effects if effect.subject in passes])
 
     def _refresh(self, session: "ViewSession", baseline: Baseline) -> None:
         now = imgui.get_time()

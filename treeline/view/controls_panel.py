@@ -71,7 +71,8 @@ class ControlsPanel:
             imgui.set_keyboard_focus_here()
             self.find_soon = False
         imgui.set_next_item_width(SEARCH_WIDTH * imgui.get_font_size())
-        _, self.wanted = imgui.input_text_with_hint("##find", "find an option", self.wanted)
+        whole = imgui.InputTextFlags_.auto_select_all  # the next search takes the place of the last
+        _, self.wanted = imgui.input_text_with_hint("##find", "find an option", self.wanted, whole)
         mark("controls.find")
         imgui.set_item_tooltip("By name, by what it is about, or by a value. Ctrl F")
         imgui.same_line()

@@ -56,6 +56,7 @@ class FrameSupply:
                 return None
             settings, structure = last.settings, last.structure
         if last is not None and (last.settings, last.size) == (settings, size):
+            self._maker.drop()  # frames for settings that are no longer wanted
             return last
         frames = self._frames(settings, size, structure, last)
         return None if frames is None else Supplied(settings, size, structure, frames)
@@ -89,6 +90,7 @@ class FrameSupply:
         if last is not None and last.frames.fits(self.store.on_gpu(key), options):
             old = last.frames
             if old.counted is not None or not options.count:
+                self._maker.drop()
                 return old
         device = self.device
 

@@ -47,7 +47,7 @@ MENUS: dict[str, tuple[str | None, ...]] = {
         None,
         "unpick",
     ),
-    "Compare": ("pin", "swap", "difference", None, "counters"),
+    "Compare": ("pin", "swap", "difference", None, "find option", "counters"),
     "Help": ("help",),
 }
 

@@ -21,7 +21,8 @@ REST = "as in the file"
 
 class TimeLine:
     """`spans` are the scene's clips, `path` its camera path, if any; without either there is
-    nothing to draw. It begins in the first clip, standing at its start."""
+    nothing to draw. It begins with the scene as its file stands, the frame that `treeline report`
+    measures; whatever makes time pass enters the first clip."""
 
     def __init__(self, session: "ViewSession") -> None:
         self.session = session
@@ -29,16 +30,21 @@ class TimeLine:
         self.path = session.scene.camera_path
         self.follows_path = False
         self.clip: str | None = None
-        self.transport = Transport(0.0)
-        self.choose(self.spans[0].name if self.spans else None)
+        self.transport = Transport(self.spans[0].duration if self.spans else 0.0)
+        self._entered = not self.spans
 
     def __bool__(self) -> bool:
         return bool(self.spans) or self.path is not None
 
     def choose(self, clip: str | None) -> None:
         """Another clip from its start; None: the scene as its file stands."""
-        self.clip = clip
+        self.clip, self._entered = clip, True
         self.transport = Transport(self._duration())
+
+    def _enter(self) -> None:
+        """Into the first clip, unless one was chosen."""
+        if not self._entered:
+            self.choose(self.spans[0].name)
 
     def _duration(self) -> float:
         """The clip's; on the camera path the longer one's, as the other one begins again."""
@@ -53,6 +59,8 @@ class TimeLine:
         without a path."""
         if follows and self.path is None:
             raise UserError(f"{self.session.scene.name} has no camera path")
+        if follows:
+            self._enter()
         self.follows_path = follows
         duration = self._duration()
         time = min(self.transport.time, duration)
@@ -68,13 +76,16 @@ class TimeLine:
         return self.path.at(float(self.path.times[0]) + time)
 
     def toggle(self) -> None:
+        self._enter()
         self.transport = self.transport.toggled()
 
     def step(self, frames: int) -> None:
+        self._enter()
         self.transport = self.transport.stepped(frames)
 
     def scrub(self, time: float) -> None:
         """To a time in seconds, standing."""
+        self._enter()
         self.transport = self.transport.scrubbed(time)
 
     def advance(self, seconds: float) -> None:
@@ -104,4 +115,7 @@ class TimeLine:
         else:
             mark("clip")
         imgui.same_line()
-        self.transport = draw_transport("time", self.transport)
+        moved = draw_transport("time", self.transport)
+        if moved is not self.transport:
+            self._enter()
+            self.transport = moved

@@ -204,7 +204,7 @@ class Table:
             imgui.set_clipboard_text(self.csv())
         mark(f"{self.name}.copy")
         imgui.same_line()
-        total = f"{len(self):,} rows"
+        total = f"{len(self):,} row{'' if len(self) == 1 else 's'}"
         filtered = f"{len(self.order):,} of {total}" if self.filter else total
         imgui.text_disabled(filtered)
 

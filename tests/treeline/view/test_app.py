@@ -42,6 +42,9 @@ def prepare(person: Any, action: str) -> None:
     if (viewer.time_line.clip, viewer.time_line.transport.time) != ("slide", 0.5):
         viewer.time_line.choose("slide")
         viewer.time_line.scrub(0.5)
+    if imgui.get_io().want_text_input:
+        person.press("Escape")
+        person.frames(2)
     if session.hidden:
         viewer.act("show all")
     if not np.array_equal(viewer.control.camera().transform, session.scene.camera.transform):
@@ -85,6 +88,7 @@ def traces(person: Any) -> dict[str, Any]:
         "clock": (viewer.time_line.transport.time, viewer.time_line.transport.playing),
         "files": sorted(path.name for path in viewer.folder.iterdir()),
         "clipboard": imgui.get_clipboard_text(),
+        "typing": imgui.get_io().want_text_input,
     }
 
 
@@ -100,6 +104,7 @@ EFFECTS: dict[str, set[str]] = {
     "previous output": {"shown"},
     "auto range": {"range"},
     "difference": {"difference"},
+    "find option": {"typing"},
     "counters": {"settings"},
     "pin": {"baseline"},
     "swap": {"label", "baseline"},

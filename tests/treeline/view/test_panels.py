@@ -94,10 +94,13 @@ def test_pin_change_swap_and_unpin(show: Any, session: Any, until: Until) -> Non
     assert session.label == "B" and session.baseline is None
     shown.click("controls.pin")
     assert session.baseline is not None and session.baseline.label == "A"
+    shown.frames()
+    place = marks.rectangles["controls.builder"]
     session.change(find_option("mask/shadow").set(session.settings, 0))
     until(session, lambda: session.ready)
     shown.frames()
     texts = [effect.text for effect in panel.head.comparison.effects]
+    assert marks.rectangles["controls.builder"] == place, "however much is said above it"
     assert any(text.startswith("shadow: ") and "-100% triangle tests" in text for text in texts)
     drawn = {name for name in marks.rectangles if "controls.effect" in name}
     assert drawn == {f"controls.effect.{name}" for name in ("frame", "reflection", "shadow")}

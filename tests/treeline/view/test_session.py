@@ -310,3 +310,22 @@ def test_frames_are_made_in_the_background(open_session: Open, until: Until) -> 
     until(session, lambda: session.ready)
     assert session.frame is not None and session.frame.options.loops == "two"
     assert session.frame.options.sort_shadow
+
+
+def test_frames_that_are_no_longer_wanted_are_not_waited_for(
+    open_session: Open, until: Until
+) -> None:
+    """Settings go back to what is drawn, as they were or with another seed, while kernels are made
+    for others."""
+    session = open_session(in_background=True)
+    until(session, lambda: session.active is not None)
+    before, active = session.settings, session.active
+    for back in (before, find_option("seed").set(before, 1)):
+        session.change(find_option("hit_table").set(before, "fine"))
+        session.step()
+        assert session.busy == "compiling kernels"
+        session.change(back)
+        session.step()
+        assert session.busy != "compiling kernels"
+    assert active is not None and session.active is not None
+    assert session.active.supplied.frames is active.supplied.frames
