@@ -161,10 +161,14 @@ def cast_rays(
         has_fans=scene_has_fans(prepared.bvh),
         has_spheres=scene_has_spheres(prepared.bvh),
     )
-    trace = RayTracer(device, prepared.bvh.words, variant).trace(records)
-    if trace.failures:
-        raise RuntimeError("; ".join(trace.failures))
-    hits = trace.hits
+    tracer = RayTracer(device, prepared.bvh.words, variant)
+    parts = []
+    for first in range(0, max(1, len(records)), RAYS_AT_ONCE):
+        trace = tracer.trace(records[first : first + RAYS_AT_ONCE])
+        if trace.failures:
+            raise RuntimeError("; ".join(trace.failures))
+        parts.append(trace.hits)
+    hits = np.concatenate(parts)
     miss = hits["object"] == 0xFFFFFFFF
     return {
         "t_hit": np.where(miss, np.float32(np.inf), hits["t"]),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import treeline as tl
+from bvh.gpu.trace_rays import RayTracer
 from engine.gpu.errors import AdapterError, UserError
 
 SQUARE = "v -1 -1 0\nv 1 -1 0\nv 1 1 0\nv -1 1 0\nf 1 2 3\nf 1 3 4\n"
@@ -63,7 +64,16 @@ def test_rays_in_parts(device: Any, prepared: Any, monkeypatch: pytest.MonkeyPat
     rays = [[0.1 * i, 0, i + 1, 0, 0, -1] for i in range(8)]
     whole = tl.cast_rays(prepared, rays, device=device)
     monkeypatch.setattr(tl, "RAYS_AT_ONCE", 3)
+    counts: list[int] = []
+    trace = RayTracer.trace
+
+    def counted(self: RayTracer, records: Any) -> Any:
+        counts.append(len(records))
+        return trace(self, records)
+
+    monkeypatch.setattr(RayTracer, "trace", counted)
     parts = tl.cast_rays(prepared, rays, device=device)
+    assert counts == [3, 3, 2]
     assert whole["t_hit"].tolist() == [i + 1 for i in range(8)]
     for name, values in whole.items():
         assert np.array_equal(values, parts[name])

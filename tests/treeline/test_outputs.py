@@ -69,6 +69,14 @@ def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "out" / "a").mkdir(parents=True)
+    with pytest.raises(UserError, match=f"^cannot write {tmp_path / 'out'}: Is a directory"):
+        with whole_folder(tmp_path / "out") as folder:
+            (folder / "a").write_text("a file")
+    assert names(tmp_path) == ["out"] and names(tmp_path / "out") == ["a"]
+
+
 def test_a_full_disk_behind_stdout_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     def command(common: Common) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
