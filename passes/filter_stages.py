@@ -51,6 +51,7 @@ def _history(options: FrameOptions, light: str) -> FilterStage:
         "REFLECTION": light == "reflection",
         "OCCLUDED": occluded,
         "DENOISED": options.denoiser > 0,
+        "REFLECTION_BLOCK": options.reflection_block,
     }
     bind = {
         "light": f"{light}_light",

@@ -15,6 +15,7 @@ HIT_TABLES = ("coarse", "fine")
 # Side of the block of pixels that share a reflection ray (passes/shaders/reflection_block.wgsl).
 REFLECTION_BLOCKS = {"full": 1, "half": 2, "quarter": 4}
 UPSAMPLES = ("edge", "plain")
+NARROW_LOBES = ("own", "shared")
 MOST_BOUNCES = 4  # of reflections
 MOST_SHADOW_RAYS = 4  # from one surface
 ROUGH_FALLBACKS = ("environment", "lobe", "probe")
@@ -91,7 +92,9 @@ class FrameOptions:
     2x2 pixels sends one reflection ray, at "quarter" each of 4x4, from another of its pixels in
     every frame (passes/shaders/reflection_block.wgsl). `upsample` says what its other pixels are
     shown: what arrives at the senders nearby on surfaces like their own ("edge", see
-    passes/shaders/upsample.wgsl), or the block's ray as it is ("plain").
+    passes/shaders/upsample.wgsl), or the block's ray as it is ("plain"). `narrow_lobes` says
+    whether pixels whose reflection is sharper than a block's rays can show, mirrors first of all,
+    send a ray of their "own" besides, in every frame, or take turns like all others ("shared").
 
     `reflection_bounces` is the most rays of a path of reflections, 1 to MOST_BOUNCES: where a ray
     hits a surface up to `roughness_cutoff` the next one starts; what the last one hits reflects the
@@ -152,6 +155,7 @@ class FrameOptions:
     hit_table: str = "coarse"
     reflection_scale: str = "full"
     upsample: str = UPSAMPLES[0]
+    narrow_lobes: str = NARROW_LOBES[0]
     reflection_bounces: int = 1
     history: int = 0
     denoiser: int = 0
@@ -189,6 +193,7 @@ class FrameOptions:
             ("light choice", self.light_choice, LIGHT_CHOICES),
             ("reflection scale", self.reflection_scale, tuple(REFLECTION_BLOCKS)),
             ("upsampling", self.upsample, UPSAMPLES),
+            ("narrow lobes", self.narrow_lobes, NARROW_LOBES),
         ):
             if value not in known:
                 there = ", ".join(map(str, known))
@@ -235,6 +240,12 @@ class FrameOptions:
     def finds_edges(self) -> bool:
         """Whether reflections are upsampled by surfaces."""
         return self.reflection_block > 1 and self.upsample == "edge"
+
+    @property
+    def sends_narrow(self) -> bool:
+        """Whether pixels with a narrow lobe send a reflection ray of their own besides the
+        block's."""
+        return self.reflection_block > 1 and self.narrow_lobes == "own"
 
     @property
     def lights_apart(self) -> bool:

@@ -145,7 +145,7 @@ def _reflection_rays(make: StagePasses) -> list[Pass]:
     rays = make.over_tiles(
         "rays/reflection",
         "reflection",
-        constants={"REFLECTION_BLOCK": block},
+        constants={"REFLECTION_BLOCK": block, "NARROW_OWN": make.options.sends_narrow},
         block=block,
         push_queue=queue,
     )
@@ -218,6 +218,7 @@ def _lights(make: StagePasses) -> list[Pass]:
     options = make.options
     constants = {
         "REFLECTION_BLOCK": options.reflection_block,
+        "NARROW_OWN": options.sends_narrow,
         "EDGES": options.finds_edges,
         **rough_constants(options),
     }

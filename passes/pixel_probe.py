@@ -19,6 +19,7 @@ from engine.gpu.errors import UserError
 from engine.gpu.stage import Stage
 from engine.gpu.structs import Field, Struct
 from passes.frame_data import FrameData
+from passes.frame_options import FrameOptions
 from passes.queue import QUEUE_HEADER
 from passes.rays import RayType
 from passes.senders import shared_slots
@@ -39,9 +40,9 @@ FOUND_RAY = Struct(
 PIXEL_SLOTS = Struct(
     "PixelSlots",
     Field("own", "u32"),  # the pixel
-    Field("side", "u32"),  # of the block of pixels of which one sends for all
-    Field("shared_slots", "u32"),  # bits of the slots whose ray that one has sent
+    Field("shared_slots", "u32"),  # bits of the slots whose ray one of its block may have sent
     Field("count", "u32"),  # slots a pixel
+    Field("pad", "u32"),
 )
 TEXTURES = ("visibility", "surface", "depth")
 _TEXEL_BYTES = 16  # of the widest
@@ -95,7 +96,7 @@ class PixelReader:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._stages: dict[RayType, Stage] = {}
+        self._stages: dict[tuple[RayType, int, bool], Stage] = {}
         self._pixel: dict[RayType, Any] = {}
         self._found: dict[RayType, Any] = {}
 
@@ -119,8 +120,8 @@ class PixelReader:
         encoder = self.device.wgpu.create_command_encoder(label="pixel")
         for ray in data.rays:
             self._prepare(ray)
-            side, shared = shared_slots(data.options, data.rays, ray)
-            slots = (y * data.width + x, side, shared, ray.slots_per_pixel)
+            shared = shared_slots(data.options, data.rays, ray)
+            slots = (y * data.width + x, shared, ray.slots_per_pixel, 0)
             self.device.write(self._pixel[ray], np.array([slots], PIXEL_SLOTS.dtype))
             encoder.clear_buffer(self._found[ray])
         scope = encoder.begin_compute_pass(label="pixel")
@@ -133,8 +134,9 @@ class PixelReader:
                 "found": self._found[ray],
             }
             arguments = data.resources[f"{ray.name}_arguments"]
-            self._stages[ray].dispatch_indirect(scope, resources, arguments)
-            self._stages[ray].bind_groups.forget()
+            stage = self._stage(ray, data.options)
+            stage.dispatch_indirect(scope, resources, arguments)
+            stage.bind_groups.forget()
         scope.end()
         sizes = [FOUND_RAY.size * ray.slots_per_pixel for ray in data.rays]
         gathered = self._gathering(_ROW_BYTES * len(TEXTURES) + sum(sizes))
@@ -164,15 +166,21 @@ class PixelReader:
             at += size
         return texels, found
 
+    def _stage(self, ray: RayType, options: FrameOptions) -> Stage:
+        key = ray, options.reflection_block, options.sends_narrow
+        if key not in self._stages:
+            self._stages[key] = Stage(
+                self.device,
+                f"pixel/{ray.name}",
+                "passes/shaders/find_rays.wgsl",
+                slots={"record": ray.record_shader},
+                constants={"REFLECTION_BLOCK": key[1], "NARROW_OWN": key[2]},
+            )
+        return self._stages[key]
+
     def _prepare(self, ray: RayType) -> None:
-        if ray in self._stages:
+        if ray in self._pixel:
             return
-        self._stages[ray] = Stage(
-            self.device,
-            f"pixel/{ray.name}",
-            "passes/shaders/find_rays.wgsl",
-            slots={"record": ray.record_shader},
-        )
         self._pixel[ray] = self.device.buffer("pixel", PIXEL_SLOTS.size, "UNIFORM|COPY_DST")
         self._found[ray] = self.device.buffer("found", FOUND_RAY.size * ray.slots_per_pixel)
 

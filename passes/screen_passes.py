@@ -23,6 +23,7 @@ def screen_reflection(make: StagePasses) -> Pass:
         "screen_reflection",
         constants={
             "REFLECTION_BLOCK": block,
+            "NARROW_OWN": options.sends_narrow,
             "SCREEN_STEPS": options.screen_steps,
             "COUNT": options.count,
             "WITHOUT_COLOR": options.finds_edges,

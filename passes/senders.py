@@ -1,6 +1,7 @@
 """Which pixel sends a pixel's rays: itself, or where rays are sent at a part of the picture's size
-the one of its block whose turn it is (passes/shaders/reflection_block.wgsl), as does what starts at
-such a ray's hit. Light is upsampled from the rays of the blocks nearby, too
+the one of its block whose turn it is (passes/shaders/reflection_block.wgsl), if its own
+reflection is not too sharp for that (`FrameOptions.narrow_lobes`); so does what starts at such a
+ray's hit. Light is upsampled from the rays of the blocks nearby, too
 (passes/shaders/upsample.wgsl)."""
 
 from collections.abc import Sequence
@@ -22,8 +23,7 @@ def slot_block(options: FrameOptions, rays: Sequence[RayType], ray: RayType, kin
     return max(block_side(options, ray), *parents, 1)
 
 
-def shared_slots(options: FrameOptions, rays: Sequence[RayType], ray: RayType) -> tuple[int, int]:
-    """The largest side of a block that shares a ray of the type, and the bits of the slots that
-    are shared by it."""
+def shared_slots(options: FrameOptions, rays: Sequence[RayType], ray: RayType) -> int:
+    """The bits of the slots of a pixel's whose rays may be another's of its block."""
     sides = [slot_block(options, rays, ray, kind) for kind in range(ray.slots_per_pixel)]
-    return max(sides), sum(1 << kind for kind, side in enumerate(sides) if side > 1)
+    return sum(1 << kind for kind, side in enumerate(sides) if side > 1)

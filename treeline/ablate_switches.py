@@ -86,6 +86,8 @@ def find_switches(setup: Setup, moves: bool) -> tuple[list[Switch], dict[str, st
     add(HALF_RESOLUTION, half if frame.reflection_scale == "full" else None, "it is so already")
     blocks = _option("upsample", settings, upsample="plain") if frame.finds_edges else None
     add("upsample", blocks, "no light is upsampled at edges")
+    narrow = _option("narrow_lobes", settings, narrow_lobes="shared")
+    add("narrow_lobes", narrow if frame.sends_narrow else None, "no pixel has a ray besides others")
     # The other way to find them, whichever this frame uses.
     screen = "screen" if frame.reflections == "rays" else "rays"
     found.append(_option("reflections", settings, reflections=screen))

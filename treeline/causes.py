@@ -98,6 +98,7 @@ _SWITCHES = {
     "hit_sort": "hit_table",
     "textures": "hit_shading",
     "upsample": "hit_shading",
+    "narrow_lobes": "ray_count",
     "history": "hit_shading",
     "denoiser": "hit_shading",
     "ray_sort": "divergence",

@@ -23,6 +23,7 @@ FRAME_FIELDS = (
     "gbuffer",
     "reflection_scale",
     "upsample",
+    "narrow_lobes",
     "reflection_bounces",
     "reflections",
     "shadows",

@@ -3,6 +3,7 @@
 from passes.frame_options import (
     MOST_BOUNCES,
     MOST_SCREEN_STEPS,
+    NARROW_LOBES,
     PROBE_POSITIONS,
     PROBE_SIZES,
     REFLECTION_BLOCKS,
@@ -49,6 +50,20 @@ REFLECTION_RAYS: tuple[Option, ...] = (
         need=BLOCKS,
         help="What pixels without a reflection ray are shown: what rays nearby bring to surfaces "
         "like theirs, or their block's ray as it is.",
+    ),
+    of_frame(
+        "narrow_lobes",
+        "narrow lobes",
+        "choice",
+        "frame",
+        "rays",
+        choices=NARROW_LOBES,
+        help="Where rays are shared, pixels whose reflection is sharper than these can show, as of "
+        "mirrors, send a ray of their own besides, or share as all others do.",
+        follows=(
+            ("queues", "a block of pixels sends in as many rounds as it has rays"),
+            ("filters", "light of rays that are shared is upsampled"),
+        ),
     ),
     of_frame(
         "reflection_bounces",

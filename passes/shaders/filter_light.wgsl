@@ -2,6 +2,7 @@
 // surfaces of one light look alike. Needs `frame` and `lobe_table`.
 #import "passes/shaders/surface_albedo.wgsl"
 #import "passes/shaders/tone_map.wgsl"
+#import "passes/shaders/lobe_radius.wgsl"
 
 override REFLECTION: bool = false; // the light is what reflections brought, else the area light's
 
@@ -25,14 +26,7 @@ fn luminance(c: vec3f) -> f32 {
     return dot(c, vec3f(0.2126, 0.7152, 0.0722));
 }
 
-// How wide a reflection's lobe is on the picture, in pixels, `away` from the camera, of what lies at a
-// distance: mirrors are sharp, and so is what touches a surface. A half vector's angle turns a
-// reflected ray by twice as much.
-fn lobe_radius(roughness: f32, distance: f32, away: f32) -> f32 {
-    return 2.0 * roughness * roughness * distance / (distance + away) / frame.pixel_spread;
-}
-
-// What goes with a stored radiance.
+// What goes with a stored radiance; of reflected light its sign says something else (borrowed.wgsl).
 fn unpack_w(words: vec2u) -> f32 {
-    return unpack2x16float(words.y).y;
+    return abs(unpack2x16float(words.y).y);
 }

@@ -5,6 +5,7 @@
 #import passes.queue
 #import passes.pixel_probe
 #import "bvh/shaders/ray.wgsl"
+#import "passes/shaders/reflection_block.wgsl"
 #import $record
 
 struct RayQueue {
@@ -17,6 +18,8 @@ struct RayQueue {
 @group(0) @binding(2) var<storage, read_write> results: array<RayResult>;
 @group(0) @binding(3) var<uniform> pixel: PixelSlots;
 @group(0) @binding(4) var<storage, read_write> found: array<FoundRay>;
+@group(0) @binding(5) var visibility: texture_2d<u32>;
+@group(0) @binding(6) var surface: texture_2d<u32>;
 
 @compute @workgroup_size(64)
 fn main(
@@ -33,10 +36,10 @@ fn main(
     if ((pixel.shared_slots >> kind & 1u) == 0u) {
         if (sender != pixel.own) { return; }
     } else {
-        // One ray of a block is in the queue, from whichever pixel.
-        let at = vec2u(sender % frame.width, sender / frame.width);
+        // The block's rays come from whichever of its pixels.
         let own = vec2u(pixel.own % frame.width, pixel.own / frame.width);
-        if (any(at / pixel.side != own / pixel.side)) { return; }
+        let expected = sender_for(own);
+        if (!expected.sends || sender != expected.pixel.y * frame.width + expected.pixel.x) { return; }
     }
     let ray = load_ray(index);
     found[kind] = FoundRay(

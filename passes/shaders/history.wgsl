@@ -6,6 +6,7 @@
 #import passes.filter_records
 #import "passes/shaders/environment.wgsl"
 #import "passes/shaders/filter_light.wgsl"
+#import "passes/shaders/borrowed.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var<uniform> filter_view: FilterView;
@@ -206,6 +207,14 @@ fn fit_to(around: Neighbourhood, past: Past) -> Past {
     return Past(light, past.length * trust, past.deviation);
 }
 
+fn worth_of_sample(pixel: vec2u, roughness: f32, remembered: f32) -> f32 {
+    if (!REFLECTION) { return 1.0; }
+    let distance = unpack2x16float(light[pixel.y * frame.width + pixel.x].y).y;
+    let away = length(camera_direction(pixel)) * textureLoad(depth, pixel, 0).x;
+    let frames = select(0.0, remembered, filter_view.past == PAST_SAME);
+    return sample_worth(roughness, distance, away, frames);
+}
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let pixel = tile_pixel(group, lane);
@@ -237,8 +246,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
     }
     let now = tile_light[((lane >> 3u) + REACH) * TILE + (lane & 7u) + REACH];
-    let length = min(past.length + 1.0, filter_view.limit);
-    let share = 1.0 / length;
+    let worth = worth_of_sample(pixel, s.roughness, past.length);
+    let length = min(past.length + worth, filter_view.limit);
+    let share = worth / length;
     let apart = now - past.light;
     let mean = past.light + share * apart;
     // The variance of a sample, as the mean moves on (West, CACM 1979, with weights that fade).
@@ -249,7 +259,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     history[filter_view.after + index] = vec4u(bitcast<vec3u>(mean), pack2x16float(vec2f(length, min(deviation, 6.0e4))));
     if (DENOISED) {
         let of_sample = select(deviation, around.light_deviation, length < LEAST_SAMPLES);
-        filtered[index] = pack_radiance(mean, min(of_sample / sqrt(length), 6.0e4));
+        filtered[index] = pack_radiance(mean, min(of_sample / sqrt(max(length, 1.0)), 6.0e4));
     } else {
         let factor = light_factor(s, normalize(-camera_direction(pixel)));
         filtered[index] = pack_radiance(mean * factor, unpack_w(light[index]));

@@ -1,5 +1,6 @@
 // What each pixel is shown of reflections as light of its own, for passes between it and the
-// composite: radiance, and the distance of what is reflected. Where a block of pixels sends one ray,
+// composite: radiance, and the distance of what is reflected, negative where no ray of the pixel's own
+// is in it. Where a block of pixels sends one ray,
 // with EDGES from the senders nearby whose surfaces are like the pixel's (upsample.wgsl), else as the
 // block's ray is. A pixel that none of the four nearest is like takes the likest of the sixteen nearest;
 // where none is at all, and where it is too rough, the environment or the probe stands for a ray.
@@ -26,17 +27,29 @@
 
 override EDGES: bool = false;
 
-fn without_ray(pixel: vec2u, s: GBufferSurface, view: vec3f) -> vec2u {
+// No ray stands for this one: the next one of its own counts for all.
+const NO_DISTANCE: f32 = 1.0e-4;
+
+fn without_ray(pixel: vec2u, s: GBufferSurface, view: vec3f, distance: f32) -> vec2u {
     let position = frame.camera_origin.xyz + from_camera(pixel);
-    return pack_radiance(surface_albedo(s, view) * rough_radiance(s, view, position), MISS_DISTANCE);
+    return pack_radiance(surface_albedo(s, view) * rough_radiance(s, view, position), distance);
 }
 
-// Packed light of a pixel that is smooth enough for a ray.
+// A distance as it is kept: negative where the pixel sent no ray of its own (borrowed.wgsl).
+fn told_distance(distance: f32, own: bool) -> f32 {
+    return select(-distance, distance, own);
+}
+
+// Packed light of a pixel that is smooth enough for a ray. One that sent a ray is shown that alone: so
+// the mean over frames of what is its own is the whole picture's.
 fn shown(pixel: vec2u, s: GBufferSurface, view: vec3f) -> vec2u {
-    if (!EDGES) {
-        let sender = reflection_sender(pixel / REFLECTION_BLOCK).pixel;
+    let sender = sender_for(pixel).pixel;
+    let own = all(sender == pixel);
+    if (own || !EDGES) {
         let index = sender.y * frame.width + sender.x;
-        return pack_radiance(reflected_radiance(index), reflected_distance(index));
+        var radiance = reflected_radiance(index);
+        if (EDGES) { radiance *= shown_weight(s, view); }
+        return pack_radiance(radiance, told_distance(reflected_distance(index), own));
     }
     let r = receiver(pixel, s);
     let corner = nearest_blocks(pixel);
@@ -45,11 +58,12 @@ fn shown(pixel: vec2u, s: GBufferSurface, view: vec3f) -> vec2u {
         found = gather(r, corner - vec2i(1), 4, true);
         if (found.weight <= 0.0) {
             atomicAdd(&reflection_queue.unlike, 1u);
-            return without_ray(pixel, s, view);
+            return without_ray(pixel, s, view, told_distance(NO_DISTANCE, false));
         }
         atomicAdd(&reflection_queue.widened, 1u);
     }
-    return pack_radiance(shown_weight(s, view) * (found.radiance / found.weight), found.distance);
+    let light = shown_weight(s, view) * (found.radiance / found.weight);
+    return pack_radiance(light, told_distance(found.distance, false));
 }
 
 @compute @workgroup_size(64)
@@ -63,7 +77,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         if (s.roughness <= frame.roughness_cutoff) {
             light = shown(pixel, s, view);
         } else {
-            light = without_ray(pixel, s, view);
+            light = without_ray(pixel, s, view, MISS_DISTANCE);
         }
     }
     reflection_light[pixel.y * frame.width + pixel.x] = light;

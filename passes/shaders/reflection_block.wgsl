@@ -3,20 +3,43 @@
 // for a ray, shows nothing or lies outside, the next one of the block takes it: a block that holds one
 // smooth pixel has a ray in every frame. Blocks along a column or a row of the picture take turns as
 // well, so that of a line of pixels in either direction some send in every frame.
+// With NARROW_OWN, pixels whose lobe is narrower than what a block's rays can tell apart send a ray
+// of their own in every frame and take no turns: what a mirror shows at one pixel says nothing about
+// the next one, above all where it bends.
 // Needs `frame`, `visibility` and `surface`.
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/sampling.wgsl"
 
 override REFLECTION_BLOCK: u32 = 1u; // a power of two, 4 at most
+override NARROW_OWN: bool = false;
+
+// Of a block's side: a lobe whose radius on a plain surface is smaller, of what is far away, is narrow.
+const NARROW_PART: f32 = 0.25;
 
 struct ReflectionSender {
     pixel: vec2u,
-    sends: bool, // false: no pixel of the block does
+    sends: bool, // false: no pixel of the block takes a turn
+}
+
+fn is_narrow(roughness: f32) -> bool {
+    let radius = 2.0 * roughness * roughness; // radians, as lobe_radius.wgsl
+    return NARROW_OWN && radius < NARROW_PART * f32(REFLECTION_BLOCK) * frame.pixel_spread;
+}
+
+// How a pixel sends rays.
+const SENDS_NONE: u32 = 0u; // too rough, or nothing there
+const SENDS_IN_TURN: u32 = 1u;
+const SENDS_ALWAYS: u32 = 2u;
+
+fn way_of_sending(pixel: vec2u) -> u32 {
+    if (textureLoad(visibility, pixel, 0).x == NOTHING) { return SENDS_NONE; }
+    let roughness = unpack_surface(textureLoad(surface, pixel, 0)).roughness;
+    if (roughness > frame.roughness_cutoff) { return SENDS_NONE; }
+    return select(SENDS_IN_TURN, SENDS_ALWAYS, is_narrow(roughness));
 }
 
 fn sends_reflection(pixel: vec2u) -> bool {
-    return textureLoad(visibility, pixel, 0).x != NOTHING
-        && unpack_surface(textureLoad(surface, pixel, 0)).roughness <= frame.roughness_cutoff;
+    return way_of_sending(pixel) != SENDS_NONE;
 }
 
 // The pixels of a block in an order in which each is far from the one before.
@@ -35,19 +58,55 @@ fn reversed(number: u32) -> u32 {
     return select(number, (number & 1u) << 1u | number >> 1u, REFLECTION_BLOCK == 4u);
 }
 
-fn reflection_sender(block: vec2u) -> ReflectionSender {
+// Which pixel of a block has the `turn`th turn from the one whose turn it is in this frame.
+fn pixel_in_turn(block: vec2u, turn: u32) -> vec2u {
     let last = REFLECTION_BLOCK - 1u;
     let shift = vec2u(reversed(block.y & last), reversed(block.x & last));
     let turns = REFLECTION_BLOCK * REFLECTION_BLOCK;
     // Where a round of turns begins is random: what a pixel sends then, by a sampler whose numbers
     // follow the frames, is not every n-th of them.
     let first = frame.frame_index + pcg(frame.frame_index / turns + pcg(frame.seed));
-    for (var turn = 0u; turn < turns; turn += 1u) {
-        let place = (place_in_block((first + turn) % turns) + shift) & vec2u(last);
-        let pixel = REFLECTION_BLOCK * block + place;
-        if (pixel.x < frame.width && pixel.y < frame.height && sends_reflection(pixel)) {
+    let place = (place_in_block((first + turn) % turns) + shift) & vec2u(last);
+    return REFLECTION_BLOCK * block + place;
+}
+
+fn in_picture(pixel: vec2u) -> bool {
+    return pixel.x < frame.width && pixel.y < frame.height;
+}
+
+// The one of a block that sends in its turn.
+fn reflection_sender(block: vec2u) -> ReflectionSender {
+    for (var turn = 0u; turn < REFLECTION_BLOCK * REFLECTION_BLOCK; turn += 1u) {
+        let pixel = pixel_in_turn(block, turn);
+        if (in_picture(pixel) && way_of_sending(pixel) == SENDS_IN_TURN) {
             return ReflectionSender(pixel, true);
         }
     }
     return ReflectionSender(REFLECTION_BLOCK * block, false);
+}
+
+// All of a block's pixels that send in this frame: a bit for each turn.
+fn sending_turns(block: vec2u) -> u32 {
+    var sending = 0u;
+    var taken = false;
+    for (var turn = 0u; turn < REFLECTION_BLOCK * REFLECTION_BLOCK; turn += 1u) {
+        let pixel = pixel_in_turn(block, turn);
+        if (!in_picture(pixel)) { continue; }
+        let way = way_of_sending(pixel);
+        if (way == SENDS_ALWAYS || (way == SENDS_IN_TURN && !taken)) { sending |= 1u << turn; }
+        taken = taken || way == SENDS_IN_TURN;
+        if (taken && !NARROW_OWN) { break; }
+    }
+    return sending;
+}
+
+// Whose ray is a pixel's: its own, or the one that its block shares.
+fn sender_for(pixel: vec2u) -> ReflectionSender {
+    if (NARROW_OWN && way_of_sending(pixel) == SENDS_ALWAYS) { return ReflectionSender(pixel, true); }
+    return reflection_sender(pixel / REFLECTION_BLOCK);
+}
+
+// How many pixels' sides a ray of this pixel's stands for.
+fn ray_footprint(roughness: f32) -> f32 {
+    return select(f32(REFLECTION_BLOCK), 1.0, is_narrow(roughness));
 }

@@ -52,14 +52,7 @@ fn border_weight(pixel: vec2u) -> f32 {
     return clamp(inner / (SCREEN_FADE * min(size.x, size.y)), 0.0, 1.0);
 }
 
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-    let block = tile_pixel(group, lane);
-    let first = REFLECTION_BLOCK * block;
-    if (first.x >= frame.width || first.y >= frame.height) { return; }
-    let sender = reflection_sender(block);
-    if (!sender.sends) { return; }
-    let pixel = sender.pixel;
+fn find_reflection(pixel: vec2u) {
     let index = pixel.y * frame.width + pixel.x;
     let sent = sent_reflection(pixel, index);
     let s = sent.s;
@@ -84,7 +77,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var covered = 0.0;
     var distance = min(hit.t, 6.0e4);
     if (inner < 1.0) {
-        let spread = f32(REFLECTION_BLOCK) * frame.pixel_spread + s.roughness * s.roughness;
+        let spread = ray_footprint(s.roughness) * frame.pixel_spread + s.roughness * s.roughness;
         let shown = probe_cone(sent.point.position, ray.direction, spread);
         radiance += (1.0 - inner) * shown.radiance;
         covered = shown.covered;
@@ -103,4 +96,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         if (ray.raised) { atomicAdd(&screen_counts.replaced, 1u); }
     }
     reflected[place] = pack_radiance(radiance * sent_weight(s, sent.view, ray.direction), distance);
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
+    let block = tile_pixel(group, lane);
+    if (!in_picture(REFLECTION_BLOCK * block)) { return; }
+    for (var sending = sending_turns(block); sending != 0u; sending &= sending - 1u) {
+        find_reflection(pixel_in_turn(block, firstTrailingBit(sending)));
+    }
 }

@@ -1,5 +1,5 @@
-// What a pixel is shown where a block of pixels sends one reflection ray: the light that arrives at the
-// senders nearby (`reflected` holds it without their own colour), each weighed by how near it is and
+// What a pixel is shown that sent no reflection ray of its own, where a block of pixels shares one: the
+// light that arrives at the senders nearby (`reflected` holds it without their own colour), each weighed by how near it is and
 // how much its surface is like the pixel's, after Kopf et al., "Joint Bilateral Upsampling", 2007.
 // The pixel's own colour comes after that, so that textures stay sharp. Surfaces are alike that lie in
 // one plane, face one way and are equally rough; a mirror is like no surface that is none, as only
@@ -17,7 +17,7 @@ const WIDE_SLACK: f32 = 8.0; // times both, where none nearer is like the pixel'
 const HARDLY: f32 = 1.0e-3;
 const LEAST_LIKENESS: f32 = 0.05;
 const OTHER_MATERIAL: f32 = 0.25;
-const NEAREST: f32 = 0.025; // blocks squared: a sender that near weighs half of the pixel's own ray
+const NEAREST: f32 = 0.025; // blocks squared: a sender that near weighs half of one at no distance
 
 struct Receiver {
     pixel: vec2u,

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from passes.twins.camera import camera_direction
-from passes.twins.filter_light import has_light, light_factor, lobe_radius, luminance, unpack_w
+from passes.twins.filter_light import has_light, light_factor, luminance, unpack_w
 from passes.twins.gbuffer import Pixels, tile_pixels, unpack_surface
+from passes.twins.lobe_radius import lobe_radius
 from passes.twins.octahedral import decode_normal
 from passes.twins.tone_map import pack_radiance, unpack_radiance
 from passes.twins.wgsl_functions import F32, U32, Flags, dot, length, normalize, to_float

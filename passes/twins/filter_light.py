@@ -31,13 +31,6 @@ def luminance(c: F32) -> F32:
     return dot(c, LUMINANCE)
 
 
-def lobe_radius(frame: Any, roughness: F32, distance: F32, away: F32) -> F32:
-    """[n] pixels"""
-    spread = np.float32(frame["pixel_spread"])
-    wide = np.float32(2.0) * roughness * roughness * distance / (distance + away) / spread
-    return np.asarray(wide)
-
-
 def unpack_w(words: U32) -> F32:
     """[n, 2] -> [n]"""
-    return unpack_2x16_float(words[..., 1])[..., 1]
+    return np.abs(unpack_2x16_float(words[..., 1])[..., 1])

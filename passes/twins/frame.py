@@ -115,7 +115,12 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
     reflection_rays = [
         CpuPass(
             "rays/reflection",
-            partial(reflection, reflection_block=options.reflection_block, slots=slots),
+            partial(
+                reflection,
+                reflection_block=options.reflection_block,
+                narrow_own=options.sends_narrow,
+                slots=slots,
+            ),
             {"push_queue": filled(REFLECTION)},
         ),
         *queues.ordered(REFLECTION),
@@ -160,6 +165,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         shown = partial(
             light_reflection,
             reflection_block=options.reflection_block,
+            narrow_own=options.sends_narrow,
             edges=options.finds_edges,
             fallback=options.rough_fallback,
             slots=slots,

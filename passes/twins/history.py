@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from passes.filter_records import CLAMPED_DIRECT, CLAMPED_REFLECTION, PASTS
+from passes.twins.borrowed import sample_worth
 from passes.twins.brdf import diffuse_albedo
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance
-from passes.twins.filter_light import has_light, light_factor, lobe_radius, luminance, unpack_w
+from passes.twins.filter_light import has_light, light_factor, luminance, unpack_w
 from passes.twins.gbuffer import NOTHING, GBufferSurface, Pixels, tile_pixels, unpack_surface
+from passes.twins.lobe_radius import lobe_radius
 from passes.twins.octahedral import decode_normal
 from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import pack_radiance, unpack_radiance
@@ -218,6 +220,7 @@ def history(
     reflection: bool = False,
     occluded: bool = False,
     denoised: bool = False,
+    reflection_block: int = 1,
 ) -> None:
     """Writes the frame's half of `history` [2 * pixels, 4], `filtered` [pixels, 2], and with the
     area light's `guide` [2 * pixels, 4]."""
@@ -268,8 +271,14 @@ def history(
             past = fit_to(mean, spread, light_spread, past)
             if reflection:
                 past = kept_sharp(frame, here, depth, w, s.roughness, bend, past)
-    length = np.minimum(past.length + ONE, np.float32(filter_view["limit"]))
-    share = ONE / length
+    worth = np.ones(len(lit), np.float32)
+    if reflection:
+        told = unpack_2x16_float(light[here.index, 1])[:, 1]
+        away = size_of(camera_direction(frame, here.x, here.y)) * depth[here.y, here.x]
+        frames = past.length if kind == "same" else np.zeros_like(past.length)
+        worth = sample_worth(frame, s.roughness, told, away, frames, reflection_block)
+    length = np.minimum(past.length + worth, np.float32(filter_view["limit"]))
+    share = worth / length
     apart = now - past.light
     blended = past.light + share[:, None] * apart
     shift = luminance(apart)
@@ -279,7 +288,7 @@ def history(
     history[after + here.index] = np.concatenate([to_words(blended), more[:, None]], -1)
     if denoised:
         of_sample = np.where(length < LEAST_SAMPLES, light_spread, deviation)
-        of_mean = np.minimum(of_sample / np.sqrt(length), LARGEST)
+        of_mean = np.minimum(of_sample / np.sqrt(np.maximum(length, ONE)), LARGEST)
         filtered[here.index] = pack_radiance(blended, of_mean)
     else:
         filtered[here.index] = pack_radiance(blended * factor, w)

@@ -9,13 +9,15 @@ from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.queue_push import RayQueue
 from passes.twins.reflected import reflected_distance, reflected_radiance
-from passes.twins.reflection_block import reflection_senders
+from passes.twins.reflection_block import reflection_senders, sender_for
 from passes.twins.rough_radiance import rough_radiance
 from passes.twins.sent_weight import shown_weight
 from passes.twins.surface_albedo import surface_albedo
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.upsample import SentLight
 from passes.twins.wgsl_functions import F32, U32, normalize
+
+NO_DISTANCE = np.float32(1.0e-4)
 
 
 @np.errstate(all="ignore")
@@ -32,6 +34,7 @@ def light_reflection(
     lobe_table: U32,
     *,
     reflection_block: int = 1,
+    narrow_own: bool = False,
     edges: bool = False,
     fallback: str = "environment",
     slots: ShadowSlots = ONE_RAY,
@@ -47,31 +50,39 @@ def light_reflection(
     albedo = surface_albedo(lobe_table, s, view)
     radiance[covered] = albedo * rough_radiance(frame, s, view, here, depth, probe, fallback)
 
-    senders = reflection_senders(frame, visibility, surface, reflection_block)
+    senders = reflection_senders(frame, visibility, surface, reflection_block, narrow_own)
     smooth = s.roughness <= frame["roughness_cutoff"]
     lanes, here = covered[smooth], here[smooth]
-    if not edges:
-        by, bx = here.y // reflection_block, here.x // reflection_block
-        index = senders.index(frame)[by, bx]
-        radiance[lanes] = reflected_radiance(slots, reflected, shadow_results, index)
-        distance[lanes] = reflected_distance(slots, reflected, index)
-    else:
-        s = unpack_surface(surface[here.y, here.x])
-        sent = SentLight(
-            frame, surface, depth, reflected, shadow_results, senders, reflection_block, slots
-        )
-        receivers = sent.receivers(here, s)
-        corner = sent.nearest_blocks(here)
-        found = sent.gather(receivers, corner, 2, wide=False)
-        few = np.flatnonzero(found.weight <= 0.0)
-        around = (corner[0][few] - 1, corner[1][few] - 1)
-        more = sent.gather(receivers[few], around, 4, wide=True)
-        for name in ("radiance", "weight", "distance"):
-            getattr(found, name)[few] = getattr(more, name)
-        some = found.weight > 0.0
-        reflection_queue.add("widened", int(some[few].sum()))
-        reflection_queue.add("unlike", int((~some).sum()))
-        mean = found.radiance[some] / found.weight[some, None]
-        radiance[lanes[some]] = shown_weight(lobe_table, s, view[smooth])[some] * mean
-        distance[lanes[some]] = found.distance[some]
+    s, view = unpack_surface(surface[here.y, here.x]), view[smooth]
+    index = sender_for(frame, senders, here)
+    own = index == here.index
+    alone = own | (not edges)
+    index = index[alone]
+    told = reflected_distance(slots, reflected, index)
+    distance[lanes[alone]] = np.where(own[alone], told, -told)
+    brought = reflected_radiance(slots, reflected, shadow_results, index)
+    if edges:
+        brought = brought * shown_weight(lobe_table, s, view)[alone]
+    radiance[lanes[alone]] = brought
+
+    lanes, here, view = lanes[~alone], here[~alone], view[~alone]
+    s = unpack_surface(surface[here.y, here.x])
+    sent = SentLight(
+        frame, surface, depth, reflected, shadow_results, senders, reflection_block, slots
+    )
+    receivers = sent.receivers(here, s)
+    corner = sent.nearest_blocks(here)
+    found = sent.gather(receivers, corner, 2, wide=False)
+    few = np.flatnonzero(found.weight <= 0.0)
+    around = (corner[0][few] - 1, corner[1][few] - 1)
+    more = sent.gather(receivers[few], around, 4, wide=True)
+    for name in ("radiance", "weight", "distance"):
+        getattr(found, name)[few] = getattr(more, name)
+    some = found.weight > 0.0
+    reflection_queue.add("widened", int(some[few].sum()))
+    reflection_queue.add("unlike", int((~some).sum()))
+    mean = found.radiance[some] / found.weight[some, None]
+    radiance[lanes[some]] = shown_weight(lobe_table, s, view)[some] * mean
+    distance[lanes] = -NO_DISTANCE
+    distance[lanes[some]] = -found.distance[some]
     reflection_light[pixels.index] = pack_radiance(radiance, distance)

@@ -128,6 +128,7 @@ def screen_reflection_pass(options: FrameOptions, slots: ShadowSlots) -> CpuPass
         steps=options.screen_steps,
         slots=slots,
         reflection_block=options.reflection_block,
+        narrow_own=options.sends_narrow,
         count=options.count,
         without_color=options.finds_edges,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from passes.rays.reflection import REFLECTION_RECORD
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.queue_push import RayQueue
-from passes.twins.reflection_block import reflection_senders, sending_pixels
+from passes.twins.reflection_block import ray_footprint, reflection_senders, sending_pixels
 from passes.twins.sent_reflection import sent_reflection
 from passes.twins.shadow_slot import reflected_place
 from passes.twins.surface import ray_origin
@@ -26,11 +26,12 @@ def reflection(
     push_queue: RayQueue,
     *,
     reflection_block: int = 1,
+    narrow_own: bool = False,
     slots: ShadowSlots = ONE_RAY,
 ) -> None:
     """Pushes onto `push_queue`; pixels whose lobe loses its sample are brought nothing in
     `reflected` [pixels, n]."""
-    senders = reflection_senders(frame, visibility, surface, reflection_block)
+    senders = reflection_senders(frame, visibility, surface, reflection_block, narrow_own)
     pixels = sending_pixels(frame, senders)
     sent = sent_reflection(frame, tables, geometry, visibility, surface, pixels)
     lost = reflected_place(slots, pixels.index[sent.lost])
@@ -38,7 +39,8 @@ def reflection(
     words[lost] = pack_radiance(np.zeros((len(lost), 3), np.float32), MISS_DISTANCE)
     for i in range(1, 1 + slots.bounces * slots.rays):
         words[lost + np.uint32(i)] = 0
-    pixel_spread = np.float32(reflection_block) * frame["pixel_spread"]
+    footprint = ray_footprint(frame, sent.s.roughness, reflection_block, narrow_own)
+    pixel_spread = footprint * frame["pixel_spread"]
     width = pixel_spread * length(sent.point.position - frame["camera_origin"][:3])
     spread = pixel_spread + sent.s.roughness * sent.s.roughness
     rays = np.zeros(len(sent.view), REFLECTION_RECORD.dtype)

@@ -7,19 +7,37 @@ import numpy as np
 
 from passes.twins.gbuffer import NOTHING, Pixels, tile_pixels, unpack_surface
 from passes.twins.sampling import pcg
-from passes.twins.wgsl_functions import U32, Flags, Index
+from passes.twins.wgsl_functions import F32, U32, Flags, Index
+
+NARROW_PART = np.float32(0.25)
 
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """By block, [down, across]: the pixel that sends for it, and whether there is one."""
+    """By block of that side, [down, across]: the pixel that sends in its turn, and whether there is
+    one. By pixel, [height, width]: `always`, whether it sends in every frame, and how many `turns`
+    of its block come before its own."""
 
     x: Index
     y: Index
     sends: Flags
+    block: int
+    always: Flags
+    turns: Index
 
     def index(self, frame: Any) -> U32:
         return np.asarray(self.y * int(frame["width"]) + self.x, np.uint32)
+
+
+def is_narrow(frame: Any, roughness: F32, block: int, own: bool) -> Flags:
+    radius = np.float32(2.0) * roughness * roughness
+    limit = NARROW_PART * np.float32(block) * np.float32(frame["pixel_spread"]) if own else 0.0
+    return np.asarray(radius < limit)
+
+
+def ray_footprint(frame: Any, roughness: F32, block: int, own: bool) -> F32:
+    narrow = is_narrow(frame, roughness, block, own)
+    return np.where(narrow, np.float32(1.0), np.float32(block))
 
 
 def sends_reflection(frame: Any, visibility: U32, surface: U32) -> Flags:
@@ -43,30 +61,51 @@ def reversed_bits(number: Index, block: int) -> Index:
     return (number & 1) << 1 | number >> 1 if block == 4 else number
 
 
-def reflection_senders(frame: Any, visibility: U32, surface: U32, block: int) -> Senders:
-    """Of every block of the picture."""
+def reflection_senders(
+    frame: Any, visibility: U32, surface: U32, block: int, own: bool = False
+) -> Senders:
+    """Of every block of the picture; `own`: narrow lobes send their own rays."""
     height, width = visibility.shape[:2]
     smooth = sends_reflection(frame, visibility, surface)
+    always = np.zeros(smooth.shape, bool)
+    if own:
+        roughness = unpack_surface(surface.reshape(-1, 4)).roughness.reshape(height, width)
+        always = smooth & is_narrow(frame, roughness, block, own)
+    in_turn = smooth & ~always
     by, bx = np.indices((-(-height // block), -(-width // block)))
     shift_x, shift_y = reversed_bits(by % block, block), reversed_bits(bx % block, block)
     turns = block * block
     frame_index, seed = np.atleast_1d(frame["frame_index"]), np.atleast_1d(frame["seed"])
     first = int((frame_index + pcg(frame_index // np.uint32(turns) + pcg(seed)))[0])
     x, y, sends = block * bx, block * by, np.zeros(bx.shape, bool)
+    order = np.zeros((height, width), np.int64)
     for turn in range(turns):
         place = place_in_block((first + turn) % turns, block)
         px = block * bx + (place[0] + shift_x) % block
         py = block * by + (place[1] + shift_y) % block
         inside = (px < width) & (py < height)
-        taken = ~sends & inside & smooth[np.minimum(py, height - 1), np.minimum(px, width - 1)]
+        order[py[inside], px[inside]] = turn
+        taken = ~sends & inside & in_turn[np.minimum(py, height - 1), np.minimum(px, width - 1)]
         x, y, sends = np.where(taken, px, x), np.where(taken, py, y), sends | taken
-    return Senders(x, y, sends)
+    return Senders(x, y, sends, block, always, order)
+
+
+def sender_for(frame: Any, senders: Senders, here: Pixels) -> U32:
+    """[n] pixels whose rays are those of the smooth pixels `here`."""
+    in_turn = senders.index(frame)[here.y // senders.block, here.x // senders.block]
+    return np.where(senders.always[here.y, here.x], here.index, in_turn)
 
 
 def sending_pixels(frame: Any, senders: Senders) -> Pixels:
-    """Those that send, in the order of the lanes that handle their blocks."""
+    """Those that send, in the order of the lanes that handle their blocks; one lane's, which the
+    shader pushes in rounds, together."""
     down, across = senders.sends.shape
-    blocks = tile_pixels({"width": across, "height": down})
-    sends = senders.sends[blocks.y, blocks.x]
-    by, bx = blocks.y[sends], blocks.x[sends]
-    return Pixels(senders.x[by, bx], senders.y[by, bx], senders.index(frame)[by, bx])
+    sending = senders.always.copy()
+    sending[senders.y[senders.sends], senders.x[senders.sends]] = True
+    lanes = tile_pixels({"width": across, "height": down})
+    rank = np.zeros((down, across), np.int64)
+    rank[lanes.y, lanes.x] = np.arange(len(lanes.x))
+    y, x = np.nonzero(sending)
+    order = np.lexsort((senders.turns[y, x], rank[y // senders.block, x // senders.block]))
+    y, x = y[order], x[order]
+    return Pixels(x, y, (y * int(frame["width"]) + x).astype(np.uint32))

@@ -12,7 +12,7 @@ from passes.twins.gbuffer import unpack_surface
 from passes.twins.light_seen import light_seen
 from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.probe import probe_cone
-from passes.twins.reflection_block import reflection_senders, sending_pixels
+from passes.twins.reflection_block import ray_footprint, reflection_senders, sending_pixels
 from passes.twins.screen_march import march_screen
 from passes.twins.sent_reflection import sent_reflection
 from passes.twins.sent_weight import sent_weight
@@ -50,11 +50,12 @@ def screen_reflection(
     steps: int,
     slots: ShadowSlots = ONE_RAY,
     reflection_block: int = 1,
+    narrow_own: bool = False,
     count: bool = False,
     without_color: bool = False,
 ) -> None:
     """Writes pixels of `reflected`; with `count` adds to `screen_counts`."""
-    senders = reflection_senders(frame, visibility, surface, reflection_block)
+    senders = reflection_senders(frame, visibility, surface, reflection_block, narrow_own)
     pixels = sending_pixels(frame, senders)
     sent = sent_reflection(frame, tables, geometry, visibility, surface, pixels)
     s, direction, lost = sent.s, sent.direction, sent.lost
@@ -75,7 +76,8 @@ def screen_reflection(
     light = light + direct_radiance(slots, direct, shadow_results, index)
     radiance = np.where((inner > 0.0)[:, None], inner[:, None] * light, np.float32(0.0))
 
-    spread = np.float32(reflection_block) * frame["pixel_spread"] + s.roughness * s.roughness
+    footprint = ray_footprint(frame, s.roughness, reflection_block, narrow_own)
+    spread = footprint * frame["pixel_spread"] + s.roughness * s.roughness
     shown, covered = probe_cone(frame, probe, sent.point.position, direction, spread)
     outer = (np.float32(1.0) - inner)[:, None]
     radiance = radiance + np.where(outer > 0.0, outer * shown, np.float32(0.0))

@@ -228,7 +228,8 @@ def test_frames_of_parts_and_of_the_cpu(draw: Any, room: Any) -> None:
 
 def test_half_the_size_and_a_pixel_s_rays(draw: Any, room: Any) -> None:
     """Blocks share whole paths: rays of every bounce and the shadow rays from their hits."""
-    drawn = draw(room, 37, 25, gbuffer="rays", reflection_bounces=BOUNCES, reflection_scale="half")
+    settings = {"reflection_scale": "half", "narrow_lobes": "shared"}
+    drawn = draw(room, 37, 25, gbuffer="rays", reflection_bounces=BOUNCES, **settings)
     data = drawn.frame.data
     shadow = data.rays[-1]
     sides = [slot_block(data.options, data.rays, shadow, k) for k in range(shadow.slots_per_pixel)]

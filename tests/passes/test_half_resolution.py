@@ -1,4 +1,5 @@
-"""Reflection rays at half scale: who sends them, and what the other pixels are shown."""
+"""Reflection rays at half scale: who sends them, and what the other pixels are shown. Mirrors take
+turns here as all others do; what they send besides is test_narrow_lobes.py's matter."""
 
 from typing import Any
 
@@ -18,11 +19,12 @@ from passes.twins.reflection_block import reflection_senders
 
 WIDTH, HEIGHT = SIZE = (37, 25)  # odd: the last column and row are blocks cut by the edge
 BLOCKS = {"half": 2, "quarter": 4}
+SHARED = {"gbuffer": "rays", "narrow_lobes": "shared"}
 
 
 @pytest.fixture(scope="module")
 def half(draw: Any, room: Any) -> Any:
-    return draw(room, *SIZE, gbuffer="rays", count=True, reflection_scale="half")
+    return draw(room, *SIZE, **SHARED, count=True, reflection_scale="half")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def senders(drawn: Any) -> Any:
 @pytest.mark.parametrize("scale", BLOCKS)
 def test_blocks_send_one_ray_and_pixels_take_turns(draw: Any, ball: Any, scale: str) -> None:
     side = BLOCKS[scale]
-    drawn = draw(ball, *SIZE, gbuffer="rays", reflection_scale=scale)
+    drawn = draw(ball, *SIZE, **SHARED, reflection_scale=scale)
     smooth = smooth_pixels(drawn)
     every = blocks_of(np.arange(WIDTH * HEIGHT), side)
     expected = np.unique(every[smooth])
@@ -125,7 +127,7 @@ def test_shadow_rays_of_hits_follow_and_others_stay(half: Any, full: Any) -> Non
 def test_plain_pixels_are_shown_the_ray_of_their_block(draw: Any, ball: Any) -> None:
     """A white mirror brings nothing but its ray."""
     half, full = (
-        draw(ball, *SIZE, gbuffer="rays", **options)
+        draw(ball, *SIZE, **SHARED, **options)
         for options in ({"reflection_scale": "half", "upsample": "plain"}, {})
     )
     found, alone = (d.radiance.reshape(-1, 3) for d in (half, full))
@@ -187,7 +189,7 @@ def test_a_pixel_has_its_own_rays_and_those_of_its_block(half: Any) -> None:
 
 
 def test_steps_of_a_frame_make_the_same_picture(half: Any, draw: Any, room: Any) -> None:
-    other = draw(room, *SIZE, gbuffer="rays", reflection_scale="half")
+    other = draw(room, *SIZE, **SHARED, reflection_scale="half")
     for _ in other.frame.steps(budget_ms=1.0):
         pass
     assert other.frame.result_hash() == half.frame.result_hash()

@@ -2,7 +2,7 @@
 colours that upsampling must not change.
 
 Mirrors are without noise: where all that they show is emission and sky, one frame of the whole
-picture is the truth."""
+picture is the truth. They share rays here (`narrow_lobes`), else there were nothing to upsample."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ from passes.prepare import prepare
 WIDTH, HEIGHT = SIZE = (64, 48)
 PIXEL = 2 * 5 * np.tan(np.radians(20)) / HEIGHT  # metres at the walls, 5 m from the camera
 TURNS = {"half": 4, "quarter": 16}
-SETTINGS = {"gbuffer": "rays", "masks": (("reflection", 1),)}
+SETTINGS = {"gbuffer": "rays", "masks": (("reflection", 1),), "narrow_lobes": "shared"}
 
 
 def column(pixel: int) -> float:
@@ -141,6 +141,16 @@ def test_half_resolution_loses_no_thin_edge(draw: Any, thin_edges: Any, whole: A
         plain.frame.run(index)
         blocks = errors(plain.radiance, whole)
         assert blocks["wires"] > 0.3 and blocks["beside"] > 0.3, (index, blocks)
+
+
+@pytest.mark.parametrize("scale", TURNS)
+def test_mirrors_with_rays_of_their_own_lose_nothing(
+    draw: Any, thin_edges: Any, whole: Any, scale: str
+) -> None:
+    settings = {**SETTINGS, "narrow_lobes": "own", "reflection_scale": scale}
+    drawn = draw(thin_edges, *SIZE, **settings)
+    assert max(errors(drawn.radiance, whole).values()) < 1e-3  # lights lie in halves between passes
+    assert drawn.stats.rays["reflection"].rays == whole.stats.rays["reflection"].rays
 
 
 def test_quarter_resolution_at_thin_edges(draw: Any, thin_edges: Any, whole: Any) -> None:

@@ -45,6 +45,13 @@ class RaysSent:
             "like theirs, or their block's ray as it is."
         ),
     ] = "edge"
+    narrow_lobes: Annotated[
+        Literal["own", "shared"],
+        typer.Option(
+            help="At half or quarter scale, mirrors and what is nearly one send a ray a pixel, or "
+            "share theirs as all others do."
+        ),
+    ] = "own"
     reflection_bounces: Annotated[
         int, typer.Option(min=1, max=4, help="The most rays of a path of reflections.")
     ] = 1
@@ -119,6 +126,7 @@ class RaysSent:
             "gbuffer": self.gbuffer,
             "reflection_scale": self.reflection_scale,
             "upsample": self.upsample,
+            "narrow_lobes": self.narrow_lobes,
             "reflection_bounces": self.reflection_bounces,
             "reflections": self.reflections,
             "shadows": self.shadows,

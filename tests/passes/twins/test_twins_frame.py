@@ -103,7 +103,18 @@ def test_twins_take_the_bindings_in_their_order(
 
 
 def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
-    from passes.twins import brdf, light, material, sampling, sent_weight, surface, upsample
+    from passes.twins import (
+        borrowed,
+        brdf,
+        light,
+        light_reflection,
+        material,
+        reflection_block,
+        sampling,
+        sent_weight,
+        surface,
+        upsample,
+    )
 
     texts = {p.stem: p.read_text() for p in SHADERS.glob("*.wgsl")}
 
@@ -142,6 +153,9 @@ def test_struct_sizes_of_the_twins_are_the_shaders() -> None:
             ),
         ),
         (light, "light", ("SHADOW_T_MAX",)),
+        (light_reflection, "light_reflection", ("NO_DISTANCE",)),
+        (reflection_block, "reflection_block", ("NARROW_PART",)),
+        (borrowed, "borrowed", ("LEAST_WORTH", "BORROWED_FRAMES")),
     ):
         for name in names:
             assert np.float32(getattr(module, name)) == np.float32(constant(file, name)), name

@@ -1,0 +1,14 @@
+"""Twin of lobe_radius.wgsl: how wide a reflection's lobe is on the picture."""
+
+from typing import Any
+
+import numpy as np
+
+from passes.twins.wgsl_functions import F32
+
+
+def lobe_radius(frame: Any, roughness: F32, distance: F32, away: F32) -> F32:
+    """[n] pixels"""
+    spread = np.float32(frame["pixel_spread"])
+    wide = np.float32(2.0) * roughness * roughness * distance / (distance + away) / spread
+    return np.asarray(wide)
