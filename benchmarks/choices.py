@@ -57,8 +57,8 @@ def kernels(base: Variant) -> list[Kernel]:
         Kernel("run-time checks", base, trusted=False),
         Kernel("stack of 64", base, stack=64),
         Kernel(
-            "one loop" if base.while_while else "while-while",
-            replace(base, while_while=not base.while_while),
+            "while-while" if base.loops == "one" else "one loop",
+            replace(base, loops="two" if base.loops == "one" else "one"),
         ),
         Kernel("sorted" if base.any_hit else "unsorted", replace(base, sort=base.any_hit)),
         Kernel("through the TLAS", replace(base, two_level=True)),
@@ -133,7 +133,7 @@ def main(
             "",
             any_hit=rayset.any_hit,
             sort=not rayset.any_hit,
-            while_while=default_kernel(device.info).two_loops,
+            loops=default_kernel(device.info).loops,
         )
 
         def fit(bvh: SceneBvh, base: Variant = base) -> Variant:

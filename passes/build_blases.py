@@ -7,6 +7,7 @@ builder lives at a time, so that the largest alone decides how much memory it ta
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ Fits = Callable[[int, Blas], bool]
 @dataclass(frozen=True, slots=True)
 class BlasRequest:
     """One BLAS whose geometry g is meshes[g], with the classes opacity[g] (`passes.opacity`): all
-    of triangles or all of spheres. One that does not last is not cached, nor is one of spheres."""
+    of triangles or all of spheres, which are not cached. One that does not last is as its vertices
+    lie at rest; frames refit it or build it anew."""
 
     name: str
     meshes: tuple[Mesh, ...]
@@ -123,12 +125,15 @@ def build_blases(
             continue
         given = request.arrays()
         try:
-            if cache is not None and request.lasting:
-                blases[index] = cache.build(*given, options, build=build)
-            else:
-                blases[index] = build(*given, options)
-                if fits is not None and options.leaf > 1 and not fits(index, blases[index]):
-                    blases[index] = build(*given, replace(options, leaf=1))
+            make = build if cache is None else partial(cache.build, build=build)
+            blases[index] = make(*given, options)
+            if (
+                not request.lasting
+                and fits is not None
+                and options.leaf > 1
+                and not fits(index, blases[index])
+            ):
+                blases[index] = make(*given, replace(options, leaf=1))
         except LimitError as error:
             raise LimitError(f"{request.name}, {request.triangles:,} triangles: {error}") from error
     return blases

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from engine.frame.render_pass import Pass
 from passes.mixed import MIXED
-from passes.ray_kernel import two_loops
+from passes.ray_kernel import loops_here
 from passes.rays import RayType
 from passes.sorting import filled_queue
 from passes.stage_passes import StagePasses
@@ -46,9 +46,9 @@ def mixed_kernel(
     variants = [kernel_variant(make.scene, make.options, ray) for ray in (first, other)]
     if variants[0].two_level != variants[1].two_level:  # one of them sees nothing
         variants = [replace(v, two_level=True, start_instance_unit=0) for v in variants]
-    if variants[0].while_while != variants[1].while_while:  # one loop serves both
-        loops = two_loops(make.options.loops, make.scene.device.info)
-        variants = [replace(v, while_while=loops) for v in variants]
+    if variants[0].loops != variants[1].loops:  # the frame's serve both
+        loops = loops_here(make.options.loops, make.scene.device.info)
+        variants = [replace(v, loops=loops) for v in variants]
     stack = max(make.options.kernel_stack(ray.family) for ray in (first, other))
     one, two = (variant.constants() for variant in variants)
     shared = {name: value for name, value in one.items() if name not in OWN}

@@ -88,8 +88,8 @@ def prepare(
     like: PreparedScene | None = None,
 ) -> PreparedScene:
     """Groups, recentres, builds and packs. UserError for an unknown group, or one naming an
-    instance whose transform is singular or that lies outside the range of coordinates. BLASes of
-    what does not deform come from `cache` where it has them.
+    instance whose transform is singular or that lies outside the range of coordinates. BLASes
+    come from `cache` where it has them, of what deforms as it lies at rest.
 
     With a `device` and near pairing BLASes are built there, to the same bytes as without (by a
     `passes.build_blases.SharedBuilder`); best pairing is the CPU's. `build` replaces `build_blas`

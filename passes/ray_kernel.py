@@ -6,6 +6,7 @@ the adapter: `treeline tune` measures it. None of the three changes what rays hi
 
 from dataclasses import dataclass
 
+from bvh.gpu.default_kernel import LOOPS as LOOP_COUNTS
 from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.trace_rays import STACK_SIZES
 from engine.gpu.device import AdapterInfo
@@ -14,7 +15,6 @@ from engine.gpu.errors import UserError
 AS_FRAME = "frame"  # what FrameOptions says for every ray type
 BY_ADAPTER = "adapter"  # what bvh/gpu/default_kernel.py says of it
 SORTS = (AS_FRAME, "on", "off")  # nearest child first, or in the order of slots
-LOOP_COUNTS = ("one", "two")  # two: inner loops for nodes and for leaves
 LOOPS = (AS_FRAME, *LOOP_COUNTS)
 FRAME_LOOPS = (BY_ADAPTER, *LOOP_COUNTS)
 # A frame does not begin with as few as the first, since deep scenes would draw it twice.
@@ -39,8 +39,6 @@ class RayKernel:
                 raise UserError(f"unknown {label} '{value}', there are {', '.join(known)}")
 
 
-def two_loops(loops: str, adapter: AdapterInfo) -> bool:
-    """Whether a kernel has two; `loops` is one of FRAME_LOOPS."""
-    if loops == BY_ADAPTER:
-        return default_kernel(adapter).two_loops
-    return loops == "two"
+def loops_here(loops: str, adapter: AdapterInfo) -> str:
+    """How many a kernel has, of LOOP_COUNTS; `loops` is one of FRAME_LOOPS."""
+    return default_kernel(adapter).loops if loops == BY_ADAPTER else loops

@@ -6,12 +6,12 @@ traverse -> arguments -> test -> arguments, and a last one that tests inline.
 
 from collections.abc import Mapping
 
-from bvh.gpu.trace_rays import Variant, counter_slots, fit_variant, stack_shader
+from bvh.gpu.trace_rays import Variant, counter_slots, fit_variant, stack_shader, vote_slots
 from engine.frame.render_pass import Pass
 from passes.candidates import queue_names, round_count
 from passes.frame_options import PRIMARY, FrameOptions
 from passes.gpu_scene import GpuScene
-from passes.ray_kernel import two_loops
+from passes.ray_kernel import loops_here
 from passes.rays import RayType
 from passes.stage_passes import SHADERS, StagePasses
 
@@ -23,7 +23,7 @@ def kernel_variant(scene: GpuScene, options: FrameOptions, ray: RayType | None) 
         name,
         any_hit=any_hit,
         sort=options.kernel_sorts(name, any_hit),
-        while_while=two_loops(options.kernel_loops(name), scene.device.info),
+        loops=loops_here(options.kernel_loops(name), scene.device.info),
         mask=options.mask(name),
         flags=int(options.ray_flags),
         traversal=options.traversal,
@@ -40,6 +40,7 @@ def kernel_slots(
         "stack": stack_shader(stack),
         "accept": _accept(scene.rays_ask, options.count),
         **counter_slots(scene.device, options.count, options.count_lanes),
+        **vote_slots(scene.device, variant.loops),
     }
 
 

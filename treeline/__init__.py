@@ -156,7 +156,7 @@ def cast_rays(
     variant = Variant(
         "cast_rays",
         any_hit=any_hit,
-        while_while=default_kernel(device.info).two_loops,
+        loops=default_kernel(device.info).loops,
         has_alpha=False,
         has_fans=scene_has_fans(prepared.bvh),
         has_spheres=scene_has_spheres(prepared.bvh),

@@ -186,7 +186,7 @@ def trace_all(
             label,
             any_hit=rayset.any_hit,
             sort=not rayset.any_hit,
-            while_while=default_kernel(device.info).two_loops,
+            loops=default_kernel(device.info).loops,
         )
         counts, tracers, differences, stacks = [], [], [], []
         for result, buffer in zip(results, buffers, strict=True):

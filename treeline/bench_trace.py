@@ -58,20 +58,24 @@ class TraceTimes:
 
 
 def variants(
-    bvh: SceneBvh, any_hit: bool, traversal: str = "fast", two_loops: bool = False
+    bvh: SceneBvh, any_hit: bool, traversal: str = "fast", loops: str = "one"
 ) -> list[Variant]:
-    """The kernels worth comparing for a structure; the first is what the frame uses. `two_loops`:
-    whether that has (bvh/gpu/default_kernel.py).
+    """The kernels worth comparing for a structure; the first is what the frame uses. `loops` are
+    that one's (bvh/gpu/default_kernel.py).
 
     A ray set's expected hits take every triangle as opaque, so no variant tests alpha.
     """
-    given = Variant("", any_hit=any_hit, traversal=traversal, while_while=two_loops)
+    given = Variant("", any_hit=any_hit, traversal=traversal, loops=loops)
     base = fit_variant(given, bvh, has_alpha=False)
     sorted_, unsorted = replace(base, name="sorted"), replace(base, name="unsorted", sort=False)
     found = [unsorted, sorted_] if any_hit else [sorted_, unsorted]
     if traversal == "fast":
-        other = "one loop" if two_loops else "while-while"
-        found.append(replace(sorted_, name=other, while_while=not two_loops))
+        others = {"one": "one loop", "two": "while-while", "three": "three loops"}
+        found += [
+            replace(sorted_, name=name, loops=other)
+            for other, name in others.items()
+            if other not in (loops, "three" if loops == "one" else None)
+        ]
     if not base.two_level:
         found.append(replace(sorted_, name="through the TLAS", two_level=True))
     return found
@@ -88,13 +92,13 @@ def bench(
 ) -> list[TraceTimes]:
     """Times every variant on every (label, ray set), after `warmup_ms` of the same work."""
     buffer = device.upload("bvh", bvh.words)
-    two_loops = default_kernel(device.info).two_loops
+    loops = default_kernel(device.info).loops
     results = []
     for label, rayset in raysets:
         progress.begin(f"{label}: {len(rayset.rays):,} rays")
         tracers = [
             fitting_tracer(device, bvh, variant, rayset.rays, buffer)
-            for variant in variants(bvh, rayset.any_hit, traversal, two_loops)
+            for variant in variants(bvh, rayset.any_hit, traversal, loops)
         ]
         ms = time_interleaved(device, tracers, repeats, warmup_ms)
         progress.advance()

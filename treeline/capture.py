@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.blas_pool import BlasIdentity
+from bvh.gpu.trace_rays import LANES_ALONE
 from bvh.header import VERSION as CONTAINER_VERSION
 from bvh.header import unpack_header
 from bvh.npz_file import read_npz
@@ -143,7 +144,7 @@ def make_identity(
     for queue in capture.queues:
         slots, constants = traversal(frame.scene, replace(options, count=False), queue.ray)
         kernels[queue.ray.name] = {
-            "slots": {**slots, "count": "bvh/shaders/count_nothing.wgsl"},
+            "slots": {**slots, "count": "bvh/shaders/count_nothing.wgsl", "vote": LANES_ALONE},
             "constants": {name: float(value) for name, value in constants.items()},
             "rays_left_out": dropped[queue.ray.name],
         }

@@ -95,8 +95,8 @@ def _trace_kernels(device: Device, prepared: PreparedScene) -> Iterator[Result]:
     for any_hit in (False, True):
         for counted in (False, True):
             name = f"trace/{'any-hit' if any_hit else 'closest-hit'}"
-            two_loops = default_kernel(device.info).two_loops
-            variant = Variant(name, any_hit=any_hit, while_while=two_loops)
+            loops = default_kernel(device.info).loops
+            variant = Variant(name, any_hit=any_hit, loops=loops)
 
             def compile_variant(variant: Variant = variant, counted: bool = counted) -> RayTracer:
                 return RayTracer(device, prepared.bvh.words, variant, counted=counted)

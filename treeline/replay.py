@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bvh.gpu.ray_log import RayLog, new_log, read_log, without_start
-from bvh.gpu.trace_rays import FAILURES, Variant, stack_shader
+from bvh.gpu.trace_rays import FAILURES, LANES_ALONE, Variant, stack_shader
 from bvh.ray_steps import Difference, Step, compare_steps, oracle_steps
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
@@ -59,12 +59,13 @@ def kernel_of(capture: Capture, ray: RayType) -> tuple[dict[str, str], dict[str,
     constants = dict(kernel["constants"])
     traversal = "contract" if "GROWTH" in constants else "fast"
     known = Variant("", traversal=traversal)
-    slots = dict(kernel["slots"])
+    slots = {"vote": LANES_ALONE, **kernel["slots"]}  # older captures have none
     allowed = {
         **{name: {value} for name, value in known.slots().items()},
         "stack": {stack_shader(int(size)) for size in STACKS if size != AS_FRAME},
         "accept": {f"passes/shaders/accept_{name}.wgsl" for name in ("alpha", "opaque")},
         "count": {"bvh/shaders/count_nothing.wgsl"},
+        "vote": {LANES_ALONE},
         "record": {ray.record_shader},
     }
     for name in set(slots) | set(allowed):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passes.frame_options import FrameOptions
-from passes.ray_kernel import two_loops
+from passes.ray_kernel import loops_here
 from passes.rays import frame_rays
 from treeline.measure import Measurement
 from treeline.version import commit, version
@@ -96,7 +96,7 @@ def make_context(setting: Setting, measurement: Measurement) -> dict[str, Any]:
 def traversal_loops(options: FrameOptions, adapter: Any) -> dict[str, str]:
     """Ray type -> how many loops its traversal kernel has here (passes/ray_kernel.py)."""
     return {
-        ray.name: "two" if two_loops(options.kernel_loops(ray.family), adapter) else "one"
+        ray.name: loops_here(options.kernel_loops(ray.family), adapter)
         for ray in frame_rays(options)
     }
 

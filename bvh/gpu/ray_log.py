@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.gpu.trace_rays import FAILURES, GROUP_SIZE, HIT, Variant, stack_shader
+from bvh.gpu.trace_rays import FAILURES, GROUP_SIZE, HIT, Variant, stack_shader, vote_slots
 from bvh.layout import NODE_BYTES
 from bvh.ray_steps import Step
 from bvh.rays import RAY
@@ -149,6 +149,7 @@ class RayLogger:
                 "stack": stack_shader(stack),
                 "accept": "bvh/shaders/accept_all.wgsl",
                 "count": "bvh/shaders/count_steps.wgsl",
+                **vote_slots(device, variant.loops),
             },
             constants={**variant.constants(), "CHECK_POINTERS": True},
         )

@@ -43,6 +43,8 @@ FAILURES = {
 }
 
 
+LANES_ALONE, LANES_VOTE = (f"bvh/shaders/lanes_{how}.wgsl" for how in ("alone", "vote"))
+
 # fast: our own arithmetic. contract: every node through the instruction (bvh/contract).
 TRAVERSALS = ("fast", "contract")
 
@@ -63,12 +65,20 @@ def counter_slots(device: Device, counted: bool, lanes: bool = False) -> dict[st
     }
 
 
+def vote_slots(device: Device, loops: str) -> dict[str, str]:
+    """The slot by which lanes go on together to what one of them needs (three loops), instead of
+    each by itself: for `fast` traversal, after its other slots."""
+    together = loops == "three" and "subgroup" in device.features
+    return {"vote": LANES_VOTE if together else LANES_ALONE}
+
+
 def traversal_slots(traversal: str) -> dict[str, str]:
     """The slots that decide how nodes are tested: one of TRAVERSALS, else UserError."""
     if traversal == "fast":
         return {
             "traverse": "bvh/shaders/traverse.wgsl",
             "ray_types": "bvh/shaders/one_ray_type.wgsl",
+            "vote": LANES_ALONE,
         }
     if traversal != "contract":
         there = ", ".join(TRAVERSALS)
@@ -88,7 +98,7 @@ class Variant:
     name: str
     any_hit: bool = False
     sort: bool = True
-    while_while: bool = False
+    loops: str = "one"  # of bvh.gpu.default_kernel.LOOPS; contract traversal has one
     two_level: bool = True
     has_fp16: bool = True
     has_alpha: bool = True
@@ -114,7 +124,8 @@ class Variant:
             **own,
             "ANY_HIT": self.any_hit,
             "SORT": self.sort,
-            "WHILE_WHILE": self.while_while,
+            "WHILE_WHILE": self.loops != "one",
+            "UNDER_MASK": self.loops == "three",
             "TWO_LEVEL": self.two_level,
             "HAS_FP16": self.has_fp16,
             "HAS_ALPHA": self.has_alpha,
@@ -215,6 +226,7 @@ class RayTracer:
                 "stack": stack_shader(stack),
                 "accept": f"bvh/shaders/accept_{'none' if count_all else 'all'}.wgsl",
                 **counter_slots(device, counted, lanes),
+                **vote_slots(device, variant.loops),
             },
             constants={
                 **variant.constants(),

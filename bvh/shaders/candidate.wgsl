@@ -20,6 +20,19 @@ struct Tentative {
 }
 var<private> tentative: Tentative;
 
+// A candidate whose test stands behind the loop that found it (UNDER_MASK): the triangle of the block
+// that the lane is at. `next` is the first of that block that has not been considered.
+struct Asked {
+    waits: bool,
+    next: u32,
+    triangle: u32,
+    hit: TriangleHit,
+}
+var<private> asked: Asked;
+
+// Whether there are any.
+override ASKS_APART: bool = UNDER_MASK && HAS_ALPHA && !DEFER;
+
 struct Weights {
     u: f32,
     v: f32,
@@ -40,9 +53,11 @@ fn original_weights(flags: u32, triangle: u32, w1: f32, w2: f32) -> Weights {
 }
 
 // Whether a tested triangle of a block becomes the hit; `kind` is the type of the pointer to it,
-// `base` the unit where its container starts.
+// `base` the unit where its container starts. Not yet where it is `asked` for its alpha test, which
+// it `may_wait` for.
 fn consider(
     hit: TriangleHit, block: u32, kind: u32, triangle: u32, instance_unit: u32, base: u32,
+    may_wait: bool,
 ) -> bool {
     count_triangle(hit.hit);
     if (!hit.hit) { return false; }
@@ -67,6 +82,17 @@ fn consider(
         tentative.waits = true;
         return true;
     }
+    if (ASKS_APART && may_wait) {
+        asked = Asked(true, triangle + 1u, triangle, hit);
+        return false;
+    }
+    return passes_test(hit, tail, flags, block, triangle, base);
+}
+
+// The alpha test of a triangle; `tail` and `flags` are its block's last words and its instance's.
+fn passes_test(
+    hit: TriangleHit, tail: vec4u, flags: u32, block: u32, triangle: u32, base: u32,
+) -> bool {
     count_any_hit();
     if ((RAY_FLAGS & RAY_REJECT) != 0u) { return false; }
     let weights = original_weights(tail.w, triangle, hit.w1, hit.w2);

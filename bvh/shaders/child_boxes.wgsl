@@ -25,11 +25,12 @@ struct ChildBounds {
     max_z: vec4f,
 }
 
-// Three words a child: xy of min, then z of min and x of max, then yz of max.
 fn load_fp16_bounds(at: u32) -> ChildBounds {
-    let a = bvh[at + 1u];
-    let b = bvh[at + 2u];
-    let c = bvh[at + 3u];
+    return fp16_bounds(bvh[at + 1u], bvh[at + 2u], bvh[at + 3u]);
+}
+
+// Three words a child: xy of min, then z of min and x of max, then yz of max.
+fn fp16_bounds(a: vec4u, b: vec4u, c: vec4u) -> ChildBounds {
     let xy0 = unpack2x16float(a.x);
     let xy1 = unpack2x16float(a.w);
     let xy2 = unpack2x16float(b.z);
@@ -48,16 +49,25 @@ fn load_fp16_bounds(at: u32) -> ChildBounds {
         vec4f(yz0.x, yz1.x, yz2.x, yz3.x), vec4f(yz0.y, yz1.y, yz2.y, yz3.y));
 }
 
+fn load_fp32_bounds(at: u32) -> ChildBounds {
+    return fp32_bounds(load_f(at + 1u), load_f(at + 2u), load_f(at + 3u), load_f(at + 4u),
+        load_f(at + 5u), load_f(at + 6u));
+}
+
 // Six words a child: child 0 is a and b.xy, child 1 b.zw and c, child 2 d and e.xy, child 3 the
 // rest.
-fn load_fp32_bounds(at: u32) -> ChildBounds {
-    let a = load_f(at + 1u);
-    let b = load_f(at + 2u);
-    let c = load_f(at + 3u);
-    let d = load_f(at + 4u);
-    let e = load_f(at + 5u);
-    let f = load_f(at + 6u);
+fn fp32_bounds(a: vec4f, b: vec4f, c: vec4f, d: vec4f, e: vec4f, f: vec4f) -> ChildBounds {
     return ChildBounds(
         vec4f(a.x, b.z, d.x, e.z), vec4f(a.y, b.w, d.y, e.w), vec4f(a.z, c.x, d.z, f.x),
         vec4f(a.w, c.y, d.w, f.y), vec4f(b.x, c.z, e.x, f.z), vec4f(b.y, c.w, e.y, f.w));
+}
+
+// The same of either format: what both begin with is read once.
+fn load_either_bounds(at: u32, is_fp16: bool) -> ChildBounds {
+    let a = bvh[at + 1u];
+    let b = bvh[at + 2u];
+    let c = bvh[at + 3u];
+    if (is_fp16) { return fp16_bounds(a, b, c); }
+    return fp32_bounds(bitcast<vec4f>(a), bitcast<vec4f>(b), bitcast<vec4f>(c), load_f(at + 4u),
+        load_f(at + 5u), load_f(at + 6u));
 }

@@ -11,6 +11,10 @@ override TWO_LEVEL: bool = true; // false: start in the only instance's BLAS
 override HAS_FP16: bool = true;
 override HAS_ALPHA: bool = true; // false: every triangle counts as opaque
 override WHILE_WHILE: bool = false; // true: descend to a leaf before any lane tests triangles
+// true: for drivers that execute both sides of an `if` under a mask, however few lanes want one (CPU
+// drivers do; bvh/gpu/default_kernel.py). What both sides read is read before them, and alpha tests
+// stand in a loop of their own around the others, where lanes come that have a candidate.
+override UNDER_MASK: bool = false;
 override RAY_FLAGS: u32 = 0u; // bits of bvh.rays.RayFlags
 override START_INSTANCE_UNIT: u32 = 0u; // with TWO_LEVEL false: that instance's node, in 64-byte units
 // true: a node that does not lie in the buffer ends the ray. For bytes that nobody has validated:

@@ -24,8 +24,8 @@ TRAVERSAL: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=FRAME_LOOPS,
-        help="One loop for nodes and leaves, an inner loop for nodes (two), or what is faster on "
-        "this kind of adapter.",
+        help="One loop for nodes and leaves, an inner loop for nodes (two), an outer one for alpha "
+        "tests (three), or what is fastest on this kind of adapter.",
     ),
     of_frame(
         "sort_shadow",
@@ -83,8 +83,8 @@ def kernel_options(ray: RayType) -> tuple[Option, ...]:
             "loops",
             "time a node",
             choices=LOOPS,
-            help=f"One loop for the nodes and leaves of {ray_type} rays, or two, or as the frame "
-            "says.",
+            help=f"One loop for the nodes and leaves of {ray_type} rays, two or three, or as the "
+            "frame says.",
             need=need,
         ),
         kernel_of(

@@ -1,5 +1,6 @@
 """The BLASes of a scene: where they are built, what they share, what the cache saves."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,29 @@ def test_what_the_cache_has_needs_no_builder(
     # The CPU's are the same bytes, and so the same entries.
     prepare(truck, NEAR, "object", cache)
     assert cache.counts.hits == 2 * cache.counts.misses
+
+
+def test_what_deforms_is_cached_as_it_lies_at_rest(truck: Scene, tmp_path: Path) -> None:
+    """With the leaves that it can be refitted by, too, which not every build has."""
+    cache, built = BlasCache(tmp_path), []
+    requests = [replace(_requests(truck)[0], lasting=False)]
+
+    def build(*given: Any) -> Blas:
+        built.append(given[-1].leaf)
+        return build_blas(*given)
+
+    def fits(index: int, blas: Blas) -> bool:
+        return blas.stats.pairs == 0
+
+    first = build_blases(requests, NEAR, build, cache, fits=fits)
+    assert built == [2, 1] and first[0].stats.pairs == 0
+    again = build_blases(requests, NEAR, build, cache, fits=fits)
+    assert built == [2, 1] and cache.counts.hits == 2
+    assert again[0].words.tobytes() == first[0].words.tobytes()
+    assert (
+        build_blases(requests, NEAR, build, cache)[0].stats.pairs > 0
+    )  # nobody asks whether it fits
+    assert built == [2, 1]
 
 
 def test_what_does_not_fit_is_named(truck: Scene) -> None:

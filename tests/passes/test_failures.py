@@ -159,16 +159,16 @@ def test_sound_bytes_fail_nothing(device: Any, room: Any, rays: Any) -> None:
 
 @pytest.mark.parametrize("any_hit", [False, True])
 @pytest.mark.parametrize("level", ["tlas", "blas"])
-@pytest.mark.parametrize("while_while", [False, True])
+@pytest.mark.parametrize("loops", ["one", "two", "three"])
 def test_a_cycle_ends_and_is_flagged(
-    device: Any, room: Any, rays: Any, level: str, any_hit: bool, while_while: bool
+    device: Any, room: Any, rays: Any, level: str, any_hit: bool, loops: str
 ) -> None:
     words = room.bvh.words.copy()
     bases = [0] if level == "tlas" else room.bvh.blas_bases
     for base in bases:
         pointers = children(words, int(base))
         pointers[pointers != INVALID_POINTER] = ROOT_POINTER
-    got = trace(device, words, rays[:16], any_hit=any_hit, while_while=while_while)
+    got = trace(device, words, rays[:16], any_hit=any_hit, loops=loops)
     assert got.failures and set(got.failures) <= {FAILURES[1], FAILURES[4]}
 
 

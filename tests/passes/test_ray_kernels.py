@@ -16,7 +16,7 @@ from passes.frame_options import FrameOptions
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from passes.mixed_passes import mixed_kernel
-from passes.ray_kernel import AS_FRAME, LOOPS, SORTS, STACKS, RayKernel
+from passes.ray_kernel import AS_FRAME, LOOP_COUNTS, LOOPS, SORTS, STACKS, RayKernel
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW
 from passes.stage_passes import StagePasses
 from passes.traverse_passes import traversal
@@ -31,18 +31,22 @@ def scene(device: Any, room: Any) -> GpuScene:
     return GpuScene(device, room)
 
 
-def built(scene: GpuScene, options: FrameOptions, ray: Any) -> tuple[bool, bool, str]:
+def built(scene: GpuScene, options: FrameOptions, ray: Any) -> tuple[bool, str, str]:
     slots, constants = traversal(scene, options, ray)
-    return bool(constants["SORT"]), bool(constants["WHILE_WHILE"]), slots["stack"]
+    return bool(constants["SORT"]), loops_of(constants), slots["stack"]
+
+
+def loops_of(constants: Any) -> str:
+    return LOOP_COUNTS[int(constants["WHILE_WHILE"]) + int(constants["UNDER_MASK"])]
 
 
 @pytest.mark.parametrize("ray", RAY_TYPES, ids=lambda ray: ray.name)
 def test_a_kernel_is_that_of_its_ray_type_alone(scene: GpuScene, ray: Any) -> None:
     plain = FrameOptions(*SIZE, sort_shadow=True, loops="two", stack=64)
-    frame_built = (True, True, "bvh/shaders/stack_64.wgsl")
+    frame_built = (True, "two", "bvh/shaders/stack_64.wgsl")
     options = plain.with_kernel(ray.name, RayKernel("off", "one", "16"))
     for other in RAY_TYPES:
-        expected = (False, False, "bvh/shaders/stack_16.wgsl") if other is ray else frame_built
+        expected = (False, "one", "bvh/shaders/stack_16.wgsl") if other is ray else frame_built
         assert built(scene, options, other) == expected
         assert built(scene, plain, other) == frame_built
     assert built(scene, options, None) == frame_built
@@ -59,18 +63,18 @@ def test_the_default_is_the_adapters_kind(
 ) -> None:
     """In every kernel of a frame: of one type, of two mixed, of primary rays."""
     monkeypatch.setattr(scene.device, "info", adapter(kind))
-    plain, expected = FrameOptions(*SIZE), kind == "CPU"
+    plain, expected = FrameOptions(*SIZE), "three" if kind == "CPU" else "one"
     for ray in (*RAY_TYPES, None):
-        assert built(scene, plain, ray)[1] is expected
+        assert built(scene, plain, ray)[1] == expected
     make = StagePasses(scene.device, scene, plain)
-    assert bool(mixed_kernel(make, REFLECTION, SHADOW)[1]["WHILE_WHILE"]) is expected
-    for loops in ("one", "two"):
+    assert loops_of(mixed_kernel(make, REFLECTION, SHADOW)[1]) == expected
+    for loops in LOOP_COUNTS:
         asked = plain.with_kernel(SHADOW.name, RayKernel(loops=loops))
-        assert built(scene, asked, SHADOW)[1] is (loops == "two")
-        assert built(scene, asked, REFLECTION)[1] is expected
-        assert built(scene, replace(plain, loops=loops), SHADOW)[1] is (loops == "two")
+        assert built(scene, asked, SHADOW)[1] == loops
+        assert built(scene, asked, REFLECTION)[1] == expected
+        assert built(scene, replace(plain, loops=loops), SHADOW)[1] == loops
     told = traversal_loops(plain.with_kernel(SHADOW.name, RayKernel(loops="two")), adapter(kind))
-    assert told == {"reflection": "two" if expected else "one", "shadow": "two"}
+    assert told == {"reflection": expected, "shadow": "two"}
 
 
 @pytest.mark.parametrize("default", [CPU, GPU])
@@ -110,7 +114,7 @@ def test_loops_change_neither_hits_nor_counts(
 ) -> None:
     """A ray visits the same nodes in the same order, in timed and counted kernels."""
     found = {}
-    for loops, count in product(("one", "two"), (False, True)):
+    for loops, count in product(LOOP_COUNTS, (False, True)):
         options = FrameOptions(*SIZE, loops=loops, count=count, gbuffer="rays", **change)
         frame = HybridFrame(device, room, options, scene)
         stats = frame.run()
@@ -118,7 +122,8 @@ def test_loops_change_neither_hits_nor_counts(
         found[loops, count] = frame.result_hash(), frame.image().tobytes(), stats.rays
     assert len({(hits, image) for hits, image, _ in found.values()}) == 1
     assert all(numbers.nodes for numbers in found["one", True][2].values())
-    assert found["one", True][2] == found["two", True][2]
+    for loops in LOOP_COUNTS[1:]:
+        assert found["one", True][2] == found[loops, True][2]
 
 
 def test_an_own_stack_that_overflows_gives_way_to_the_frames(

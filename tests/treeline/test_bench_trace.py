@@ -40,11 +40,11 @@ def test_every_variant_finds_the_expected_hits(
     device: Any, silent: Any, bvh: SceneBvh, kind: str
 ) -> None:
     results = bench(device, bvh, [(kind, rays_of(bvh, kind))], 3, 1, silent)
-    two_loops = default_kernel(device.info).two_loops
-    wanted = variants(bvh, kind == "shadow", two_loops=two_loops)
+    default = default_kernel(device.info).loops
+    wanted = variants(bvh, kind == "shadow", loops=default)
     assert [r.variant.name for r in results] == [v.name for v in wanted]
-    loops = [r.variant.while_while for r in results]
-    assert loops == [v.while_while for v in wanted] and loops.count(not two_loops) == 1
+    loops = [r.variant.loops for r in results]
+    assert loops == [v.loops for v in wanted] and loops[0] == default and len(set(loops)) > 1
     for result in results:
         assert (result.different, result.unexplained, result.failures) == (0, 0, ())
         row = trace_row(result)

@@ -217,7 +217,7 @@ def test_doctor_compiles_every_kernel(run: Run, device: Any) -> None:
         assert word in result.stdout
     default = default_kernel(device.info)
     kernel = next(x for x in result.stdout.splitlines() if x.startswith("default kernel"))
-    assert f"{default.loops} loop" in kernel and default.reason in kernel
+    assert f"loops: {default.loops}" in kernel and default.reason in kernel
     kernels = [line for line in result.stdout.splitlines() if line.startswith("kernel ")]
     assert len(kernels) > 10 and all(line.endswith("PASS") for line in kernels)
 

@@ -189,7 +189,7 @@ class _Traced:
             variant = Variant(
                 "trimesh/any" if any_hit else "trimesh/first",
                 any_hit=any_hit,
-                while_while=default_kernel(self.device.info).two_loops,
+                loops=default_kernel(self.device.info).loops,
             )
             self._tracers[any_hit] = RayTracer(
                 self.device,

@@ -63,7 +63,7 @@ def doctor(
     for name, offered in features.items():
         line(f"feature {name}", "yes" if offered else "no")
     kernel = default_kernel(device.info)
-    line("default kernel", f"{kernel.loops} loop{'s' * kernel.two_loops} ({kernel.reason})")
+    line("default kernel", f"loops: {kernel.loops} ({kernel.reason})")
     arithmetic = probe(device)
     for name, text in arithmetic.lines():
         line(name, text)

@@ -53,7 +53,9 @@ def kernel_choices(any_hit: bool, default_loops: str) -> list[RayKernel]:
     """Every kernel of a ray type, in an order that types share; what equals the frame's default on
     this adapter is RayKernel()."""
     default = RayKernel("off" if any_hit else "on", default_loops, str(STACK_SIZES[0]))
-    found = [RayKernel(*choice) for choice in product(("on", "off"), LOOP_COUNTS, STACKS)]
+    # Three are for drivers that run lanes under a mask, which have them by default.
+    counts = LOOP_COUNTS if default_loops == LOOP_COUNTS[-1] else LOOP_COUNTS[:-1]
+    found = [RayKernel(*choice) for choice in product(("on", "off"), counts, STACKS)]
     return [RayKernel() if kernel == default else kernel for kernel in found]
 
 
@@ -92,7 +94,7 @@ def build_text(build: BuildOptions, base: BuildOptions) -> str:
 def kernel_text(kernel: RayKernel) -> str:
     parts = {
         "sort": {"on": "sorted", "off": "unsorted"}.get(kernel.sort),
-        "loops": {"one": "one loop", "two": "two loops"}.get(kernel.loops),
+        "loops": {"one": "one loop", "two": "two loops", "three": "three loops"}.get(kernel.loops),
         "stack": None if kernel.stack == AS_FRAME else f"stack of {kernel.stack}",
     }
     return ", ".join(text for text in parts.values() if text) or "as the default"

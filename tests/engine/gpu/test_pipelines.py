@@ -163,6 +163,7 @@ def test_traversal_kernels_count_as_stacks(fresh: Any) -> None:
             "ray_types": "bvh/shaders/one_ray_type.wgsl",
             "accept": "bvh/shaders/accept_all.wgsl",
             "count": "bvh/shaders/count_nothing.wgsl",
+            "vote": "bvh/shaders/lanes_alone.wgsl",
             "arithmetic": "bvh/contract/shaders/arithmetic_exact.wgsl",
             "memory": "bvh/contract/shaders/scene_memory.wgsl",
         }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bvh.blas import BuildOptions
-from passes.ray_kernel import RayKernel
+from passes.ray_kernel import LOOP_COUNTS, RayKernel
 from treeline.tune.cases import AXES, Case, combinations, kernel_choices, single_changes
 from treeline.tune.search import BUILDS_END, CHALLENGERS, KERNELS_END
 
@@ -22,11 +22,12 @@ def test_builds_and_kernels_are_all_there_once() -> None:
     for values in AXES.values():
         count *= len(values)
     assert len(set(builds)) == len(builds) == count
-    for any_hit, loops in product((False, True), ("one", "two")):
+    for any_hit, loops in product((False, True), LOOP_COUNTS):
         kernels = kernel_choices(any_hit, loops)
-        assert len(set(kernels)) == len(kernels) == 12
-        # Unsorted or sorted, one loop or two, a stack of 32.
-        assert kernels.index(RayKernel()) == 6 * any_hit + 3 * (loops == "two") + 1
+        half = 9 if loops == "three" else 6  # sorted ones; GPUs have no use for three loops
+        assert len(set(kernels)) == len(kernels) == 2 * half
+        # Unsorted or sorted, so many loops, a stack of 32.
+        assert kernels.index(RayKernel()) == half * any_hit + 3 * LOOP_COUNTS.index(loops) + 1
 
 
 def test_the_fastest_kernel_of_each_ray_type_and_the_fastest_build_are_found(
