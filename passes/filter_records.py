@@ -17,14 +17,16 @@ FILTER_VIEW = Struct(
     Field("after", "u32"),  # and of the one that this frame leaves
     Field("past", "u32"),  # one of PASTS
     Field("limit", "f32"),  # most frames remembered
-    Field("clamped", "u32"),  # bits CLAMPED_*: of which lights the past has to fit the present
+    Field("clamped", "u32"),  # bits CLAMPED_*: which light's past has to fit the present
     Field("pad", "u32"),
     Field("pad_2", "vec2u"),
 )
 # What a pixel's past is: nothing; the pixel itself, of a further sample of a picture; or where its
 # surface was on the picture before.
 PASTS = ("nothing", "same", "moved")
-CLAMPED_DIRECT, CLAMPED_REFLECTION = 1, 2
+# Light that the camera's place decides, too: reflections, and the lights' own images in glossy
+# surfaces that shine more than they scatter; and all other light.
+CLAMPED_DIFFUSE, CLAMPED_GLOSSY = 1, 2
 MOST_SAMPLES = 2048  # in a running mean, whose length is a half
 
 GUIDE_BYTES = 16  # a pixel: depth, shading normal, object, roughness
@@ -35,7 +37,7 @@ FILTERED_BYTES = 8  # a pixel: four halves
 def wgsl() -> str:
     names = [f"const PAST_{name.upper()}: u32 = {i}u;" for i, name in enumerate(PASTS)]
     clamps = [
-        f"const CLAMPED_DIRECT: u32 = {CLAMPED_DIRECT}u;",
-        f"const CLAMPED_REFLECTION: u32 = {CLAMPED_REFLECTION}u;",
+        f"const CLAMPED_GLOSSY: u32 = {CLAMPED_GLOSSY}u;",
+        f"const CLAMPED_DIFFUSE: u32 = {CLAMPED_DIFFUSE}u;",
     ]
     return FILTER_VIEW.wgsl() + "\n".join([*names, *clamps]) + "\n"

@@ -5,10 +5,12 @@ The area light and reflections are each blended with what is remembered of them
 (passes/shaders/history.wgsl): the nth frame counts 1/n, down to 1/`history`. While things move, a
 pixel's past is where its surface was (`motion`, passes/motion.py), and of reflections where what is
 reflected was seen. A past must have shown the same object, facing the same way, in the same plane;
-else the pixel begins anew. Where only light may have changed (the scene moved; of reflections, the
-camera too), what is remembered has to fit the newest samples around a pixel: it is clamped to 1.5
-standard deviations about their mean, which leaves no trail but is biased where few of many samples
-are bright. So nothing is clamped while nothing moves: then what is remembered is a plain mean.
+else the pixel begins anew; of the area light the newest sample makes up for what of the past was of
+other surfaces, and in sharp images it counts the more. Where only light may have changed (the scene
+moved; of reflections and of surfaces that shine more than they scatter, the camera too), what is
+remembered has to fit the newest samples around a pixel: it is clamped to 1.5 standard deviations
+about their mean, which leaves no trail but is biased where few of many samples are bright. So
+nothing is clamped while nothing moves: then what is remembered is a plain mean.
 
 With the running mean of a picture at rest (`FrameInputs.sample_count`) this acts as one: a further
 sample of a picture is blended with equal weight and without a limit, and the composite, whose light
@@ -28,8 +30,8 @@ from numpy.typing import NDArray
 from engine.gpu.device import Device
 from engine.scene.camera import Camera
 from passes.filter_records import (
-    CLAMPED_DIRECT,
-    CLAMPED_REFLECTION,
+    CLAMPED_DIFFUSE,
+    CLAMPED_GLOSSY,
     FILTER_VIEW,
     FILTERED_BYTES,
     GUIDE_BYTES,
@@ -167,7 +169,7 @@ class LightHistory:
             view["limit"] = MOST_SAMPLES if sample else self.options.history
             scene_moved = kept.moved(pose)
             if not kept.same_view(inputs, pose):
-                view["clamped"] = CLAMPED_REFLECTION | (CLAMPED_DIRECT * scene_moved)
+                view["clamped"] = CLAMPED_GLOSSY | (CLAMPED_DIFFUSE * scene_moved)
         self.view = view
         self.device.write(self.resources["filter_view"], view.reshape(1))
 

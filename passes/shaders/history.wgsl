@@ -25,10 +25,13 @@
 override OCCLUDED: bool = false; // ambient light comes with the area light's
 override DENOISED: bool = false; // a denoiser goes on with `filtered`, else the composite does
 
-const SAME_NORMAL: f32 = 0.9; // cosine
+const SAME_NORMAL: f32 = 0.98; // cosine, of a surface found again
+const LIKE_NORMAL: f32 = 0.9; // of neighbours, whose light is about the same
 const SAME_PLANE: f32 = 0.01; // distance from it, of the depth; a pixel's size more
 const CLAMP_DEVIATIONS: f32 = 1.5;
+const GLOSSY: f32 = 0.6; // roughness, up to which highlights move with the camera
 const SHARP_FRAMES: f32 = 3.0; // besides the newest, of a lobe narrower than a pixel
+const SHARP_STALE: f32 = 0.5; // of these
 const LEAST_SAMPLES: f32 = 4.0; // from which on their deviation is taken at its word
 
 const REACH: u32 = 2u; // of a pixel's neighbourhood
@@ -87,7 +90,7 @@ fn neighbourhood(lane: u32) -> Neighbourhood {
         for (var x = 0u; x <= 2u * REACH; x += 1u) {
             let k = first + y * TILE + x;
             if (tile_object[k] != tile_object[centre]) { continue; }
-            if (dot(tile_normal[k], tile_normal[centre]) < SAME_NORMAL) { continue; }
+            if (dot(tile_normal[k], tile_normal[centre]) < LIKE_NORMAL) { continue; }
             let turn = tile_normal[k] - tile_normal[centre];
             turned = max(turned, dot(turn, turn));
             let apart = tile_light[k] - tile_light[centre];
@@ -106,17 +109,21 @@ fn neighbourhood(lane: u32) -> Neighbourhood {
         sqrt(max(light_squares / count - light_mean * light_mean, 0.0)), sqrt(turned));
 }
 
-// What is remembered of a light: its mean, over how many frames, and a sample's standard deviation.
+// What is remembered of a light: its mean, over how many frames, and a sample's standard deviation;
+// and the part of it, 0 to 1, that the newest sample makes up for.
 struct Past {
     light: vec3f,
     length: f32,
     deviation: f32,
+    stale: f32,
 }
+
+const NO_PAST: Past = Past(vec3f(0.0), 0.0, 0.0, 0.0);
 
 fn past_at(index: u32) -> Past {
     let words = history[filter_view.before + index];
     let more = unpack2x16float(words.w);
-    return Past(bitcast<vec3f>(words.xyz), more.x, more.y);
+    return Past(bitcast<vec3f>(words.xyz), more.x, more.y, 0.0);
 }
 
 // Through a place on the picture before, in pixels: one unit along that view's axis.
@@ -149,7 +156,7 @@ fn reflected_motion(direction: vec3f, z: f32, distance: f32, roughness: f32) -> 
 }
 
 fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
-    var past = Past(vec3f(0.0), 0.0, 0.0);
+    var past = NO_PAST;
     let index = pixel.y * frame.width + pixel.x;
     let z_before = depth_before[index];
     if (z_before <= 0.0) { return past; }
@@ -183,19 +190,37 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
         past.length += weight * old.length;
         past.deviation += weight * old.deviation;
     }
-    if (total < 1.0e-3) { return Past(vec3f(0.0), 0.0, 0.0); }
-    return Past(past.light / total, past.length / total, past.deviation / total);
+    if (total < 1.0e-3) { return NO_PAST; }
+    // Without some of the four the place is up to a pixel off, and may lie beyond a shadow's edge.
+    // Reflections scatter more: there the loss would be greater.
+    let stale = select(max(1.0 - total * total, 0.0), 0.0, REFLECTION);
+    return Past(past.light / total, past.length / total, past.deviation / total, stale);
 }
 
 // What is found again between pixels is blurred a little, and frame by frame more: an image whose
 // lobe is narrower than a pixel keeps to the newest frames. One in a mirror that bends (its normals
-// turn by more than the view does) is not where a plain mirror's would be: none is remembered.
+// turn by more than the view does) is not where a plain mirror's would be: none is remembered. A
+// light's image stays behind with the surface: the newest sample counts the more the sharper it is.
 fn kept_sharp(pixel: vec2u, roughness: f32, bend: f32, past: Past) -> Past {
-    let most = select(SHARP_FRAMES, 0.0, bend > frame.pixel_spread);
+    var kept = past;
+    if (!REFLECTION) {
+        kept.stale = max(past.stale, 1.0 - roughness / GLOSSY);
+        return kept;
+    }
     let distance = unpack_w(light[pixel.y * frame.width + pixel.x]);
     let away = length(camera_direction(pixel)) * textureLoad(depth, pixel, 0).x;
-    let is_sharp = REFLECTION && lobe_radius(roughness, distance, away) < 1.0;
-    return Past(past.light, select(past.length, min(past.length, most), is_sharp), past.deviation);
+    if (2.0 * lobe_radius(roughness, distance, away) < 1.0) {
+        kept.length = min(past.length, select(SHARP_FRAMES, 0.0, bend > frame.pixel_spread));
+        kept.stale = SHARP_STALE;
+    }
+    return kept;
+}
+
+// Whether a surface shows the lights' images rather than scatters their light.
+fn shines(s: GBufferSurface, view: vec3f) -> bool {
+    let specular = surface_albedo(s, view);
+    let diffuse = diffuse_albedo(s.base_color, s.metalness, specular);
+    return s.roughness <= GLOSSY && luminance(specular) > luminance(diffuse);
 }
 
 fn fit_to(around: Neighbourhood, past: Past) -> Past {
@@ -204,7 +229,7 @@ fn fit_to(around: Neighbourhood, past: Past) -> Past {
     // What had to be changed far is remembered the less.
     let changed = abs(luminance(past.light - light));
     let trust = 1.0 - changed / max(changed + CLAMP_DEVIATIONS * around.light_deviation, 1.0e-6);
-    return Past(light, past.length * trust, past.deviation);
+    return Past(light, past.length * trust, past.deviation, past.stale);
 }
 
 fn worth_of_sample(pixel: vec2u, roughness: f32, remembered: f32) -> f32 {
@@ -235,20 +260,23 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         return;
     }
     let around = neighbourhood(lane);
-    var past = Past(vec3f(0.0), 0.0, 0.0);
+    let view = normalize(-camera_direction(pixel));
+    var past = NO_PAST;
     if (filter_view.past == PAST_SAME) {
         past = past_at(index);
     } else if (filter_view.past == PAST_MOVED) {
         past = moved_past(pixel, object, s);
-        let clamps = select(CLAMPED_DIRECT, CLAMPED_REFLECTION, REFLECTION);
-        if ((filter_view.clamped & clamps) != 0u) {
-            past = kept_sharp(pixel, s.roughness, around.bend, fit_to(around, past));
+        let is_glossy = REFLECTION || shines(s, view);
+        if ((filter_view.clamped & select(CLAMPED_DIFFUSE, CLAMPED_GLOSSY, is_glossy)) != 0u) {
+            past = fit_to(around, past);
+            if (is_glossy) { past = kept_sharp(pixel, s.roughness, around.bend, past); }
         }
     }
     let now = tile_light[((lane >> 3u) + REACH) * TILE + (lane & 7u) + REACH];
     let worth = worth_of_sample(pixel, s.roughness, past.length);
     let length = min(past.length + worth, filter_view.limit);
-    let share = worth / length;
+    let even = worth / length;
+    let share = even + (1.0 - even) * past.stale * worth;
     let apart = now - past.light;
     let mean = past.light + share * apart;
     // The variance of a sample, as the mean moves on (West, CACM 1979, with weights that fade).
@@ -259,9 +287,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     history[filter_view.after + index] = vec4u(bitcast<vec3u>(mean), pack2x16float(vec2f(length, min(deviation, 6.0e4))));
     if (DENOISED) {
         let of_sample = select(deviation, around.light_deviation, length < LEAST_SAMPLES);
-        filtered[index] = pack_radiance(mean, min(of_sample / sqrt(max(length, 1.0)), 6.0e4));
+        let frames = 1.0 / max(length, 1.0);
+        let of_mean = of_sample * sqrt(frames + (1.0 - frames) * past.stale);
+        filtered[index] = pack_radiance(mean, min(of_mean, 6.0e4));
     } else {
-        let factor = light_factor(s, normalize(-camera_direction(pixel)));
+        let factor = light_factor(s, view);
         filtered[index] = pack_radiance(mean * factor, unpack_w(light[index]));
     }
 }

@@ -1,11 +1,11 @@
 """Twin of history.wgsl: a light blended with what is remembered of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from passes.filter_records import CLAMPED_DIRECT, CLAMPED_REFLECTION, PASTS
+from passes.filter_records import CLAMPED_DIFFUSE, CLAMPED_GLOSSY, PASTS
 from passes.twins.borrowed import sample_worth
 from passes.twins.brdf import diffuse_albedo
 from passes.twins.camera import camera_direction
@@ -19,6 +19,7 @@ from passes.twins.tone_map import pack_radiance, unpack_radiance
 from passes.twins.wgsl_functions import (
     F32,
     U32,
+    Flags,
     dot,
     mix,
     normalize,
@@ -32,10 +33,13 @@ from passes.twins.wgsl_functions import (
     length as size_of,
 )
 
-SAME_NORMAL = np.float32(0.9)
+SAME_NORMAL = np.float32(0.98)
+LIKE_NORMAL = np.float32(0.9)
 SAME_PLANE = np.float32(0.01)
 CLAMP_DEVIATIONS = np.float32(1.5)
+GLOSSY = np.float32(0.6)
 SHARP_FRAMES = np.float32(3.0)
+SHARP_STALE = np.float32(0.5)
 LEAST_SAMPLES = 4.0
 REACH = 2
 ONE, HALF, NONE, LARGEST = (np.float32(x) for x in (1.0, 0.5, 0.0, 6.0e4))
@@ -43,22 +47,33 @@ ONE, HALF, NONE, LARGEST = (np.float32(x) for x in (1.0, 0.5, 0.0, 6.0e4))
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Of [n] pixels: `light` [n, 3], the frames that it is the mean of, a sample's deviation."""
+    """Of [n] pixels: `light` [n, 3], the frames that it is the mean of, a sample's deviation, and
+    the part of it that the newest sample makes up for."""
 
     light: F32
     length: F32
     deviation: F32
+    stale: F32
 
 
 def no_past(count: int) -> Past:
     zeros = np.zeros(count, np.float32)
-    return Past(np.zeros((count, 3), np.float32), zeros, zeros.copy())
+    return Past(np.zeros((count, 3), np.float32), *(zeros.copy() for _ in range(3)))
+
+
+def where(chosen: Flags, past: Past, other: Past) -> Past:
+    return Past(
+        np.where(chosen[:, None], past.light, other.light),
+        np.where(chosen, past.length, other.length),
+        np.where(chosen, past.deviation, other.deviation),
+        np.where(chosen, past.stale, other.stale),
+    )
 
 
 def past_at(history: U32, index: Any) -> Past:
     words = history[index]
     more = unpack_2x16_float(words[:, 3])
-    return Past(to_float(words[:, :3]), more[:, 0], more[:, 1])
+    return Past(to_float(words[:, :3]), more[:, 0], more[:, 1], np.zeros(len(words), np.float32))
 
 
 def direction_before(frame: Any, view: Any, place: F32) -> F32:
@@ -111,7 +126,7 @@ def around(
     for y in range(2 * REACH + 1):
         for x in range(2 * REACH + 1):
             other, facing, lit = (grid[here.y + y, here.x + x] for grid in padded)
-            same = (other == object) & (dot(facing, normal) >= SAME_NORMAL)
+            same = (other == object) & (dot(facing, normal) >= LIKE_NORMAL)
             turn = facing - normal
             turned = np.where(same, np.maximum(turned, dot(turn, turn)), turned)
             apart = np.where(same[:, None], lit - light, NONE)
@@ -179,7 +194,15 @@ def moved_past(
         np.where(found[:, None], past.light / safe[:, None], NONE),
         np.where(found, past.length / safe, NONE),
         np.where(found, past.deviation / safe, NONE),
+        np.where(found & (not reflection), np.maximum(ONE - total * total, NONE), NONE),
     )
+
+
+def shines(lobe_table: U32, s: GBufferSurface, view: F32) -> Flags:
+    """[n]"""
+    specular = surface_albedo(lobe_table, s, view)
+    diffuse = diffuse_albedo(s.base_color, s.metalness, specular)
+    return np.asarray((s.roughness <= GLOSSY) & (luminance(specular) > luminance(diffuse)))
 
 
 def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past) -> Past:
@@ -187,18 +210,29 @@ def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past) -> Past:
     light = np.minimum(np.maximum(past.light, mean - reach), mean + reach)
     changed = np.abs(luminance(past.light - light))
     room = np.maximum(changed + CLAMP_DEVIATIONS * light_deviation, np.float32(1.0e-6))
-    return Past(light, past.length * (ONE - changed / room), past.deviation)
+    return replace(past, light=light, length=past.length * (ONE - changed / room))
 
 
 def kept_sharp(
-    frame: Any, here: Pixels, depth: F32, distance: F32, roughness: F32, bend: F32, past: Past
+    frame: Any,
+    here: Pixels,
+    depth: F32,
+    distance: F32,
+    roughness: F32,
+    bend: F32,
+    past: Past,
+    reflection: bool,
 ) -> Past:
+    if not reflection:
+        return replace(past, stale=np.maximum(past.stale, ONE - roughness / GLOSSY))
     most = np.where(bend > frame["pixel_spread"], NONE, SHARP_FRAMES)
     direction = camera_direction(frame, here.x, here.y)
     away = size_of(direction) * depth[here.y, here.x]
-    is_sharp = lobe_radius(frame, roughness, distance, away) < 1.0
-    kept = np.where(is_sharp, np.minimum(past.length, most), past.length)
-    return Past(past.light, kept, past.deviation)
+    is_sharp = np.float32(2.0) * lobe_radius(frame, roughness, distance, away) < ONE
+    sharp = replace(
+        past, length=np.minimum(past.length, most), stale=np.full_like(past.stale, SHARP_STALE)
+    )
+    return where(is_sharp, sharp, past)
 
 
 @np.errstate(all="ignore")
@@ -267,10 +301,11 @@ def history(
             history,
             reflection,
         )
-        if int(filter_view["clamped"]) & (CLAMPED_REFLECTION if reflection else CLAMPED_DIRECT):
-            past = fit_to(mean, spread, light_spread, past)
-            if reflection:
-                past = kept_sharp(frame, here, depth, w, s.roughness, bend, past)
+        is_glossy = shines(lobe_table, s, view) | reflection
+        fitted = fit_to(mean, spread, light_spread, past)
+        sharp = kept_sharp(frame, here, depth, w, s.roughness, bend, fitted, reflection)
+        clamped = np.where(is_glossy, CLAMPED_GLOSSY, CLAMPED_DIFFUSE) & filter_view["clamped"]
+        past = where(clamped != 0, where(is_glossy, sharp, fitted), past)
     worth = np.ones(len(lit), np.float32)
     if reflection:
         told = unpack_2x16_float(light[here.index, 1])[:, 1]
@@ -278,7 +313,8 @@ def history(
         frames = past.length if kind == "same" else np.zeros_like(past.length)
         worth = sample_worth(frame, s.roughness, told, away, frames, reflection_block)
     length = np.minimum(past.length + worth, np.float32(filter_view["limit"]))
-    share = worth / length
+    even = worth / length
+    share = even + (ONE - even) * past.stale * worth
     apart = now - past.light
     blended = past.light + share[:, None] * apart
     shift = luminance(apart)
@@ -288,7 +324,9 @@ def history(
     history[after + here.index] = np.concatenate([to_words(blended), more[:, None]], -1)
     if denoised:
         of_sample = np.where(length < LEAST_SAMPLES, light_spread, deviation)
-        of_mean = np.minimum(of_sample / np.sqrt(np.maximum(length, ONE)), LARGEST)
+        part = ONE / np.maximum(length, ONE)
+        of_mean = of_sample * np.sqrt(part + (ONE - part) * past.stale)
+        of_mean = np.minimum(of_mean, LARGEST)
         filtered[here.index] = pack_radiance(blended, of_mean)
     else:
         filtered[here.index] = pack_radiance(blended * factor, w)

@@ -14,6 +14,8 @@ from engine.gpu.errors import UserError
 from engine.scene.animation import Animation, Clip
 from engine.scene.camera import Camera, look_at
 from engine.scene.channel import Channel
+from engine.scene.material import Material
+from engine.scene.mesh import Mesh, make_mesh
 from engine.scene.scene import Scene
 from passes.display import DisplayPass
 from passes.display_records import DISPLAY_UNIFORMS
@@ -123,6 +125,14 @@ def test_the_same_frames_give_the_same_bits(
     assert found[0] == found[1]
 
 
+def comb(kit: SimpleNamespace, material: int) -> Mesh:
+    """Upright bars, a few pixels wide, as one mesh."""
+    bars = [kit.quad((-2.2 + 0.35 * i, 0, -0.6), (0.1, 0, 0), (0, 0.5, 0)) for i in range(5)]
+    points = np.concatenate([bar.positions for bar in bars])
+    faces = np.concatenate([bar.triangles + 4 * i for i, bar in enumerate(bars)])
+    return make_mesh("bars", points, faces, material)
+
+
 # -- as the camera moves -----------------------------------------------------------------------
 
 
@@ -179,6 +189,58 @@ def test_a_mirrors_image_is_found_where_it_was_seen(
     assert (frame.aov("history_reflection")[mirror] == 3).mean() > 0.95  # an image that sharp
     # Stripes that lag behind would be off by their contrast, a third of their mean.
     assert error(frame.radiance(), truth.radiance()) < 0.07
+
+
+def relative_error(picture: Any, reference: Any) -> float:
+    """Relative MSE, as treeline/image_error.py has it."""
+    return float(np.mean((picture - reference) ** 2 / (reference**2 + 0.01)))
+
+
+def test_while_the_camera_moves_it_beats_no_history_on_each_surface(
+    make: Callable[..., HybridFrame], kit: SimpleNamespace
+) -> None:
+    """A rough floor with shadows, a mirror, a ball of brass whose highlight moves over it, and bars
+    in front of each other: what stays behind, or was a neighbour's, costs more than it brings."""
+    parts = {
+        "floor": (kit.quad((-5, 0, 3), (10, 0, 0), (0, 0, -7)), kit.grey(0.8)),
+        "mirror": (kit.quad((-3, 0, -2.5), (6, 0, 0), (0, 2.5, 0), 1), kit.mirror()),
+        "ball": (
+            kit.sphere((1.3, 0.8, 0.4), 0.8, 2, rings=24),
+            Material("brass", (0.9, 0.6, 0.3, 1.0), 1.0, 0.24),
+        ),
+        "bars": (comb(kit, 3), kit.grey(0.5)),
+    }
+    scene = kit.scene(
+        [mesh for mesh, _ in parts.values()],
+        [material for _, material in parts.values()],
+        eye=(0.3, 1.6, 4.5),
+        target=(0.0, 0.7, 0.0),
+        light=kit.lamp((1.5, 4.0, 1.0), 0.6, radiance=(12, 11, 9)),
+        sky=(0.1, 0.12, 0.15),
+    )
+    single, truth = make(scene), make(scene)
+    truth.render(64, 1000)
+    reference, objects = truth.radiance(), truth.aov("object")
+    alone, moved = [], []
+    for seed in range(3):
+        frame = make(scene, history=16)
+        for back in reversed(range(12)):
+            camera = shifted(scene.camera, 0.05 * back, 0.01 * back, 0.04 * back)
+            frame.run(12 - back, inputs=replace(frame.inputs, camera=camera, seed=100 + seed))
+        moved.append(frame.radiance())
+    for index in range(8):
+        single.run(50 + index)
+        alone.append(single.radiance())
+    ratio = {}
+    for number, name in enumerate(parts):
+        seen = objects == number
+        noise, found = (
+            np.mean([relative_error(picture[seen], reference[seen]) for picture in pictures])
+            for pictures in (alone, moved)
+        )
+        ratio[name] = found / noise
+    assert ratio["floor"] < 0.2 and ratio["mirror"] < 0.9
+    assert ratio["ball"] < 0.6 and ratio["bars"] < 1.0
 
 
 # -- as the scene moves ------------------------------------------------------------------------
