@@ -31,6 +31,7 @@ NO_TWIN = {
     "accept_opaque",  # the oracle asks for non-opaque candidates only
     "gbuffer_raster",  # fixed-function; tests compare it with rays
     "gbuffer_spheres",  # likewise
+    "copy_layer",  # fixed-function; tests compare what is drawn upon it with what is drawn whole
     "push_record",  # the end of queue_push
     "queue_push_subgroup",  # queue_push in another order within a workgroup
     "traverse_queue_logged",  # traverse_queue with a step log; its log is compared with the oracle
