@@ -5,8 +5,8 @@ from a probe (`passes.probe_passes`).
 Directions are those that reflection rays would have. What is found has this frame's light: its own
 direct light, as the camera sees it, with its shadow, its emission and ambient light. What lies
 behind something, beyond the picture's borders or towards the camera is not found: the probe shows
-it from another point, and blurred. Directions that leave a mirror for the light see it through
-whatever the screen does not show.
+it from another point, and blurred. Directions that leave a mirror or a narrow lobe for the
+light see it through whatever the screen does not show.
 """
 
 from engine.frame.render_pass import Pass

@@ -16,7 +16,7 @@ from passes.rays.reflection import REFLECTION, REFLECTION_RECORD
 BOUNCE_RECORD = Struct(
     "BounceRay",
     *REFLECTION_RECORD.fields,
-    Field("path", "u32", 2),  # 4 x f16: throughput, and 1 where the surface it left is a mirror
+    Field("path", "u32", 2),  # 4 x f16: throughput, and 1 where the ray sees the lights themselves
 )
 
 

@@ -65,11 +65,11 @@ fn main(
                     if (reflected.raised) { atomicAdd(&push_queue.header.replaced, 1u); }
                     let origin = ray_origin(point, reflected.direction);
                     let spread = cone.y + material.roughness * material.roughness;
-                    let from_mirror = select(0.0, 1.0, material.roughness < MIRROR_ROUGHNESS);
+                    let sees_lights = select(0.0, 1.0, material.roughness < NARROW_ROUGHNESS);
                     ray = BounceRay(array<f32, 3>(origin.x, origin.y, origin.z), record.pixel,
                         array<f32, 3>(reflected.direction.x, reflected.direction.y, reflected.direction.z),
                         pack2x16float(vec2f(min(width, 6.0e4), spread)),
-                        array<u32, 2>(pack2x16float(weight.xy), pack2x16float(vec2f(weight.z, from_mirror))));
+                        array<u32, 2>(pack2x16float(weight.xy), pack2x16float(vec2f(weight.z, sees_lights))));
                     vote(lane);
                 }
             }

@@ -6,6 +6,10 @@
 // evaluate. A mirror reflects rays exactly and receives no light from sampled directions.
 const MIRROR_ROUGHNESS: f32 = 0.02;
 
+// Below this, a reflection ray sees the lights themselves, as a mirror's does. Sampled points of a light
+// hardly ever meet so narrow a lobe, and then bring more than a half holds.
+const NARROW_ROUGHNESS: f32 = 0.1;
+
 fn fresnel(f0: vec3f, cosine: f32) -> vec3f {
     let m = clamp(1.0 - cosine, 0.0, 1.0);
     let m2 = m * m;

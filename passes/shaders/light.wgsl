@@ -38,6 +38,12 @@ fn light_point(light_uv: u32) -> vec3f {
     return light.center + s.x * light.half_u + s.y * light.half_v;
 }
 
+// How rough a surface counts for sampled points of lights: where it sends a reflection ray that sees
+// the lights themselves, as a mirror.
+fn sampled_roughness(roughness: f32, sends: bool) -> f32 {
+    return select(roughness, 0.0, sends && roughness < NARROW_ROUGHNESS);
+}
+
 fn light_from(
     light_uv: u32, position: vec3f, geometric_normal: vec3f, normal: vec3f, view: vec3f,
     base_color: vec3f, metalness: f32, roughness: f32,

@@ -1,5 +1,5 @@
-// The lights themselves where a ray meets their fronts within t_max: a mirror sees them, since no
-// sampled direction can. Needs `frame`.
+// The lights themselves where a ray meets their fronts within t_max: mirrors and narrow lobes see them,
+// since hardly a sampled direction can. Needs `frame`.
 #import "passes/shaders/rect_light.wgsl"
 
 fn light_on_ray(light: RectLight, origin: vec3f, direction: vec3f, t_max: f32) -> vec3f {

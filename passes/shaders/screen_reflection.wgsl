@@ -84,7 +84,7 @@ fn find_reflection(pixel: vec2u) {
     }
     // Of what the probe shows nobody knows it.
     if (inner == 0.0) { distance = MISS_DISTANCE; }
-    if (s.roughness < MIRROR_ROUGHNESS) { radiance += light_seen(origin, ray.direction, t_max); }
+    if (s.roughness < NARROW_ROUGHNESS) { radiance += light_seen(origin, ray.direction, t_max); }
     if (COUNT) {
         if (inner > 0.0) {
             atomicAdd(&screen_counts.screen, 1u);

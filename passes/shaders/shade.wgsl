@@ -53,6 +53,7 @@ fn main(
     var pixel_index = 0u;
     var weight = vec3f(0.0);
     var is_hit = false;
+    var goes_on = false; // with a reflection ray of the hit
     var view: vec3f;
     var point: SurfacePoint;
     var material: SurfaceMaterial;
@@ -81,9 +82,8 @@ fn main(
             let specular = specular_albedo(f0, material.roughness, n_v);
             // Where the path ends, the hit's own reflection sees the environment.
             var mirrored = specular * environment(reflect(direction, point.shading_normal));
-            if (BOUNCE < REFLECTION_BOUNCES && material.roughness <= frame.roughness_cutoff) {
-                mirrored = vec3f(0.0);
-            }
+            goes_on = BOUNCE < REFLECTION_BOUNCES && material.roughness <= frame.roughness_cutoff;
+            if (goes_on) { mirrored = vec3f(0.0); }
             radiance = material.emissive
                 + diffuse_albedo(material.base_color, material.metalness, specular)
                     * ambient_radiance(point.shading_normal)
@@ -93,7 +93,7 @@ fn main(
                 atomicAdd(&queue.header.hits, 1u);
             }
         }
-        if (path.from_mirror) {
+        if (path.sees_lights) {
             radiance += light_seen(origin, direction, select(INFINITE_T, hit.t, is_hit));
         }
         radiance *= weight;
@@ -120,7 +120,8 @@ fn main(
             var arriving = vec3f(0.0);
             if (is_hit) {
                 let light = light_sample(pixel_index, BOUNCE, number, point.position, point.geometric_normal,
-                    point.shading_normal, view, material.base_color, material.metalness, material.roughness);
+                    point.shading_normal, view, material.base_color, material.metalness,
+                    sampled_roughness(material.roughness, goes_on));
                 arriving = light.radiance * weight;
                 wanted = !is_black(arriving);
                 if (wanted) {

@@ -46,7 +46,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             var radiance = vec3f(0.0);
             if (seen.x != NOTHING) {
                 let light = light_sample(index, 0u, number, point.position, s.geometric_normal, s.shading_normal,
-                    view, s.base_color, s.metalness, s.roughness);
+                    view, s.base_color, s.metalness, sampled_roughness(s.roughness, s.roughness <= frame.roughness_cutoff));
                 radiance = light.radiance;
                 wanted = !is_black(radiance);
                 if (wanted) {

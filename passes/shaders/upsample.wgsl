@@ -2,8 +2,8 @@
 // light that arrives at the senders nearby (`reflected` holds it without their own colour), each weighed by how near it is and
 // how much its surface is like the pixel's, after Kopf et al., "Joint Bilateral Upsampling", 2007.
 // The pixel's own colour comes after that, so that textures stay sharp. Surfaces are alike that lie in
-// one plane, face one way and are equally rough; a mirror is like no surface that is none, as only
-// mirrors see the light itself. Materials matter little, since their colour is left out.
+// one plane, face one way and are equally rough; a mirror is like no surface that is none, and a
+// narrow lobe like none that is not, as only these see the lights themselves. Materials matter little, since their colour is left out.
 // Needs `frame`, `visibility`, `surface`, `depth`, `reflected` and `shadow_results`.
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/brdf.wgsl"
@@ -58,6 +58,7 @@ fn alike(r: Receiver, other: GBufferSurface, height: f32, slack: f32) -> f32 {
 fn likeness(r: Receiver, sender: vec2u, wide: bool) -> f32 {
     let other = unpack_surface(textureLoad(surface, sender, 0));
     if ((other.roughness < MIRROR_ROUGHNESS) != (r.s.roughness < MIRROR_ROUGHNESS)) { return 0.0; }
+    if ((other.roughness < NARROW_ROUGHNESS) != (r.s.roughness < NARROW_ROUGHNESS)) { return 0.0; }
     let height = dot(r.s.geometric_normal, from_camera(sender) - r.position);
     var weight = alike(r, other, height, 1.0);
     if (wide) { weight += HARDLY * alike(r, other, height, WIDE_SLACK); }

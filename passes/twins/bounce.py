@@ -6,7 +6,7 @@ import numpy as np
 
 from bvh.rays import MISS_ID
 from passes.rays.bounce import BOUNCE_RECORD
-from passes.twins.brdf import MIRROR_ROUGHNESS, reflection_weight
+from passes.twins.brdf import NARROW_ROUGHNESS, reflection_weight
 from passes.twins.hit_material import hit_surface
 from passes.twins.light import is_black
 from passes.twins.paths import path_of
@@ -70,9 +70,9 @@ def bounce(
     rays["direction"] = direction
     spread = unpack_2x16_float(record["cone"])[:, 1] + material.roughness * material.roughness
     rays["cone"] = pack_2x16_float(vector(np.minimum(width, np.float32(6.0e4)), spread))
-    from_mirror = (material.roughness < MIRROR_ROUGHNESS).astype(np.float32)
+    sees_lights = (material.roughness < NARROW_ROUGHNESS).astype(np.float32)
     rays["path"][:, 0] = pack_2x16_float(weight[:, :2])
-    rays["path"][:, 1] = pack_2x16_float(vector(weight[:, 2], from_mirror))
+    rays["path"][:, 1] = pack_2x16_float(vector(weight[:, 2], sees_lights))
     push_queue.push(rays[wanted])
     push_queue.add("replaced", int(raised[wanted].sum()))
     smooth = material.roughness <= frame["roughness_cutoff"]

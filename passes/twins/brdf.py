@@ -6,6 +6,7 @@ from passes.twins.sampling import PI
 from passes.twins.wgsl_functions import F32, clamp, cross, dot, mix, normalize
 
 MIRROR_ROUGHNESS = np.float32(0.02)
+NARROW_ROUGHNESS = np.float32(0.1)
 
 
 def fresnel(f0: F32, cosine: F32) -> F32:

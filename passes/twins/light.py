@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from passes.twins.brdf import evaluate_brdf
+from passes.twins.brdf import NARROW_ROUGHNESS, evaluate_brdf
 from passes.twins.rect_light import light_count, lights_at
 from passes.twins.wgsl_functions import (
     F32,
@@ -58,6 +58,12 @@ def light_point(frame: Any, light_uv: U32) -> F32:
     s = np.float32(2.0) * sampled_place(frame, light_uv) - 1.0
     light = lights_at(frame, sampled_light(frame, light_uv))
     return np.asarray(light.center + s[..., :1] * light.half_u + s[..., 1:] * light.half_v)
+
+
+def sampled_roughness(roughness: F32, sends: Flags) -> F32:
+    """[n]"""
+    narrow = sends & (roughness < NARROW_ROUGHNESS)
+    return np.where(narrow, np.float32(0.0), roughness)
 
 
 def light_from(

@@ -1,4 +1,4 @@
-"""Twin of light_seen.wgsl: the lights themselves, as a mirror sees them."""
+"""Twin of light_seen.wgsl: the lights themselves, as mirrors and narrow lobes see them."""
 
 from typing import Any
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.brdf import MIRROR_ROUGHNESS, diffuse_albedo, reflectance_at_normal
+from passes.twins.brdf import NARROW_ROUGHNESS, diffuse_albedo, reflectance_at_normal
 from passes.twins.direct import direct_radiance
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.gbuffer import unpack_surface
@@ -83,7 +83,7 @@ def screen_reflection(
     radiance = radiance + np.where(outer > 0.0, outer * shown, np.float32(0.0))
     t_max = np.where(inner > 0.0, hit.t, np.float32(3.0e38))
     lamp = light_seen(frame, origin, direction, t_max)
-    radiance += np.where((s.roughness < MIRROR_ROUGHNESS)[:, None], lamp, np.float32(0.0))
+    radiance += np.where((s.roughness < NARROW_ROUGHNESS)[:, None], lamp, np.float32(0.0))
     if count:
         elsewhere = (inner <= 0.0) & ~lost
         screen_counts += np.array(

@@ -11,7 +11,7 @@ from passes.twins.brdf import diffuse_albedo, reflectance_at_normal
 from passes.twins.environment import ambient_radiance, environment
 from passes.twins.hit_material import hit_surface
 from passes.twins.keep_light import KeptLights
-from passes.twins.light import is_black
+from passes.twins.light import is_black, sampled_roughness
 from passes.twins.light_seen import light_seen
 from passes.twins.paths import path_of
 from passes.twins.queue_push import RayQueue
@@ -62,7 +62,7 @@ def shade(
         rows = order[rows]
     records, hits = queue.records[rows], results[rows]
     pixel = records["pixel"]
-    weight, from_mirror = path_of(bounce, without_color)(frame, surface, lobe_table, records)
+    weight, sees_lights = path_of(bounce, without_color)(frame, surface, lobe_table, records)
     radiance = environment(frame, records["direction"])
 
     lanes = np.flatnonzero(hits["object"] != MISS_ID)
@@ -90,7 +90,7 @@ def shade(
         view,
         material.base_color,
         material.metalness,
-        material.roughness,
+        sampled_roughness(material.roughness, goes_on),
     )
     words = reflected.reshape(-1, 2)
     for number in range(slots.rays):
@@ -111,7 +111,7 @@ def shade(
         queue.add("hits", len(lanes))
 
     seen = light_seen(frame, records["origin"], records["direction"], hits["t"])
-    radiance += np.where(from_mirror[:, None], seen, np.float32(0.0))
+    radiance += np.where(sees_lights[:, None], seen, np.float32(0.0))
     near = np.minimum(hits["t"], np.float32(6.0e4))
     distance = np.where(hits["object"] == MISS_ID, MISS_DISTANCE, near)
     place = reflected_place(slots, pixel)

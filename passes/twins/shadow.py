@@ -9,7 +9,7 @@ from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import NOTHING, tile_pixels, unpack_surface
 from passes.twins.keep_light import KeptLights
-from passes.twins.light import is_black
+from passes.twins.light import is_black, sampled_roughness
 from passes.twins.sample_light import light_sample
 from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import ray_origin, surface_point
@@ -49,7 +49,7 @@ def shadow(
         view,
         s.base_color,
         s.metalness,
-        s.roughness,
+        sampled_roughness(s.roughness, s.roughness <= frame["roughness_cutoff"]),
     )
     for number in range(slots.rays):
         light = light_sample(

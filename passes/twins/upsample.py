@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from passes.shadow_slots import ShadowSlots
-from passes.twins.brdf import MIRROR_ROUGHNESS
+from passes.twins.brdf import MIRROR_ROUGHNESS, NARROW_ROUGHNESS
 from passes.twins.camera import camera_direction
 from passes.twins.gbuffer import GBufferSurface, Pixels, unpack_surface
 from passes.twins.reflected import reflected_distance, reflected_radiance
@@ -88,8 +88,9 @@ class SentLight:
         weight = alike(r, other, height, np.float32(1.0))
         if wide:
             weight = weight + HARDLY * alike(r, other, height, WIDE_SLACK)
-        mirrors = [s.roughness < MIRROR_ROUGHNESS for s in (other, r.s)]
-        weight = np.where(mirrors[0] != mirrors[1], np.float32(0.0), weight)
+        for limit in (MIRROR_ROUGHNESS, NARROW_ROUGHNESS):
+            below = [s.roughness < limit for s in (other, r.s)]
+            weight = np.where(below[0] != below[1], np.float32(0.0), weight)
         same = other.material == r.s.material
         return np.asarray(weight * np.where(same, np.float32(1.0), OTHER_MATERIAL))
 

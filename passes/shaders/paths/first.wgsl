@@ -8,7 +8,7 @@ alias PathRay = ReflectionRay;
 
 struct Path {
     weight: vec3f, // of what the ray brings
-    from_mirror: bool, // the ray left a perfect mirror
+    sees_lights: bool, // the ray left a mirror or a narrow lobe
 }
 
 fn path_of(record: PathRay) -> Path {
@@ -16,5 +16,5 @@ fn path_of(record: PathRay) -> Path {
     let pixel = vec2u(record.pixel % frame.width, record.pixel / frame.width);
     let first = unpack_surface(textureLoad(surface, pixel, 0));
     let weight = sent_weight(first, normalize(-camera_direction(pixel)), direction);
-    return Path(weight, first.roughness < MIRROR_ROUGHNESS);
+    return Path(weight, first.roughness < NARROW_ROUGHNESS);
 }

@@ -5,7 +5,7 @@ alias PathRay = BounceRay;
 
 struct Path {
     weight: vec3f, // of what the ray brings
-    from_mirror: bool, // the ray left a perfect mirror
+    sees_lights: bool, // the ray left a mirror or a narrow lobe
 }
 
 fn path_of(record: PathRay) -> Path {
