@@ -47,18 +47,20 @@ class QuietWindow:
         self._mouse = (0.0, 0.0)
         self._shown: tuple[Any, ...] = ()
         self._settling = 0
+        self._asking = 0  # for next frames; a mouse that only passes asks for none
         self._touched = False  # by the mouse, or by a button that went down over it
         self._focused = False
         self._marks: dict[str, marks.Rectangle] = {}
 
     @property
     def settling(self) -> bool:
-        """Whether the next frame builds it for a change."""
-        return self._settling > 0
+        """Whether it asks for the next frame, for a change: a mouse that only moves over it is
+        followed at the pace of whoever makes the frames."""
+        return self._asking > 0
 
     def refresh(self) -> None:
         """Builds it in the next frame, whatever else."""
-        self._settling = SETTLE_FRAMES
+        self._settling = self._asking = SETTLE_FRAMES
 
     @contextmanager
     def window(
@@ -88,8 +90,12 @@ class QuietWindow:
         seen = (corner, size, imgui.get_io().fonts.tex_next_unique_id, *shown)
         changed = not same(seen, self._shown)
         self._shown = seen
-        used = self._in_use(corner, size)
+        used, passed = self._in_use(corner, size)
         if used or changed:
+            self._asking = SETTLE_FRAMES
+        elif self._asking:
+            self._asking -= 1
+        if used or changed or passed:
             self._settling = SETTLE_FRAMES
         elif self._settling:
             self._settling -= 1
@@ -103,8 +109,8 @@ class QuietWindow:
         self._asked_at = now
         return self._stale()
 
-    def _in_use(self, corner: Point, size: Point) -> bool:
-        """Whether somebody does something to it in this frame."""
+    def _in_use(self, corner: Point, size: Point) -> tuple[bool, bool]:
+        """Whether somebody does something to it in this frame; whether a mouse moves over it."""
         io = imgui.get_io()
         mouse = (io.mouse_pos.x, io.mouse_pos.y)
         moved, self._mouse = mouse != self._mouse, mouse
@@ -115,8 +121,8 @@ class QuietWindow:
             self._touched = True
         elif self._touched and not held:
             self._touched = False
-        acted = moved or held or io.mouse_wheel != 0 or io.mouse_wheel_h != 0
-        return (
+        acted = held or io.mouse_wheel != 0 or io.mouse_wheel_h != 0
+        used = (
             (self._touched and acted)
             or self._touched != was_touched
             or io.want_text_input
@@ -124,3 +130,4 @@ class QuietWindow:
             # An open list belongs to the window that opened it, wherever it lies.
             or imgui.is_popup_open("", imgui.PopupFlags_.any_popup)
         )
+        return used, self._touched and moved
