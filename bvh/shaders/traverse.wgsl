@@ -225,7 +225,8 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                     }
                 }
                 if (HAS_SPHERES && accepted) { leaves_sphere = false; }
-                if (ANY_HIT && accepted) { break; }
+                // The first of a pair may have been accepted before, by its alpha test.
+                if (ANY_HIT && (accepted || (ASKS_APART && best.hit && !asked.waits))) { break; }
                 if (!ASKS_APART || !asked.waits) {
                     asked.next = 0u;
                     top -= 1u;
@@ -326,7 +327,7 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
             }
             if (ASKS_APART && any_lane(asked.waits)) { break; }
         }
-        let ended = result.failed != 0u || node == FINISHED || (ANY_HIT && best.hit);
+        let ended = result.failed != 0u || node == FINISHED || (ANY_HIT && best.hit && !asked.waits);
         if (!ASKS_APART || ended) { break; }
         if (asked.waits) {
             let kind = node & 7u;
@@ -341,8 +342,11 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 best_triangle = (block << 2u) | asked.triangle;
                 best_instance = instance_unit;
                 if (HAS_SPHERES) { leaves_sphere = false; }
-                if (ANY_HIT) { break; }
             }
+            // A pair's second triangle is tested all the same, as without the outer loop: counts are
+            // those of every other kernel.
+            let pair_goes_on = kind == NODE_TRIANGLE_1 && asked.next <= kind;
+            if (ANY_HIT && best.hit && !pair_goes_on) { break; }
             if (asked.next > kind) {
                 asked.next = 0u;
                 top -= 1u;

@@ -17,7 +17,7 @@ from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from passes.mixed_passes import mixed_kernel
 from passes.ray_kernel import AS_FRAME, LOOP_COUNTS, LOOPS, SORTS, STACKS, RayKernel
-from passes.rays import RAY_TYPES, REFLECTION, SHADOW
+from passes.rays import RAY_TYPES, REFLECTION, SHADOW, with_every_ray
 from passes.stage_passes import StagePasses
 from passes.traverse_passes import traversal
 from treeline.report_context import traversal_loops
@@ -124,6 +124,19 @@ def test_loops_change_neither_hits_nor_counts(
     assert all(numbers.nodes for numbers in found["one", True][2].values())
     for loops in LOOP_COUNTS[1:]:
         assert found["one", True][2] == found[loops, True][2]
+
+
+def test_loops_count_the_same_among_leaves(device: Any, hall: Any) -> None:
+    """Pairs of alpha-tested triangles, of which one or both are asked, by every ray type."""
+    on_gpu = GpuScene(device, hall)
+    found = []
+    for loops in LOOP_COUNTS:
+        options = with_every_ray(FrameOptions(64, 36, loops=loops, count=True, gbuffer="rays"))
+        frame = HybridFrame(device, hall, options, on_gpu)
+        stats = frame.run()
+        assert stats.valid and stats.rays["shadow"].any_hits
+        found.append((frame.result_hash(), stats.rays))
+    assert found[0] == found[1] == found[2]
 
 
 def test_an_own_stack_that_overflows_gives_way_to_the_frames(

@@ -133,7 +133,7 @@ def test_what_the_profile_sets_is_not_given_twice(
         ({"build": {"builder": "odd"}}, "unknown builder 'odd'"),
         ({"build": {"colour": 1}}, "damaged profile"),
         ({"kernels": {"light": {}}}, "no ray type is named 'light'"),
-        ({"kernels": {"shadow": {"loops": "three"}}}, "unknown loops 'three'"),
+        ({"kernels": {"shadow": {"loops": "four"}}}, "unknown loops 'four'"),
         ({"kernels": [1]}, "damaged profile"),
         ({"context": 3}, "damaged profile"),
     ],
