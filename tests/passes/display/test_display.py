@@ -1,12 +1,6 @@
 """The display pass: each stage equals its twin, heat maps span their range, ranges and values come
 back without a wait, and a ray type's outputs follow from the list of ray types."""
 
-import gc
-import importlib
-import inspect
-import time
-import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,91 +9,15 @@ import pytest
 
 from passes.aov import aov_names
 from passes.display import DisplayPass, has_range
-from passes.display_records import BINS, DISPLAY_RANGE, DISPLAY_UNIFORMS
+from passes.display_records import DISPLAY_RANGE
 from passes.frame_options import FrameOptions
 from passes.hybrid import HybridFrame
-from passes.outputs import PASS_OUTPUTS, counted_rays, frame_outputs
+from passes.outputs import frame_outputs
 from passes.palettes import DIVERGING, NO_RAY, palette_colours
 from passes.rays import RAY_TYPES, with_every_ray
-from passes.rays.ray_sum import RaySum
-from passes.slot_counts import SLOT_COUNTS
-from passes.twins.display_range_counts import bin_of
-from passes.twins.display_range_resolve import bin_end
-from passes.twins.read_back import read_resources
-from passes.twins.sum_counts import sum_counts
+from tests.passes.display.by_twins import SIZE, by_twins
 
-SIZE = (83, 61)  # no multiple of a tile's eight; two groups of the range stages
 PACKED_APART = 0.01  # of the bytes that went through pow may be one step apart
-
-
-@pytest.fixture(scope="module")
-def frame(draw: Any, room: Any, kit: Any) -> HybridFrame:
-    settings = dict(gbuffer="rays", count=True, seed=5, **kit.every_ray)
-    found: HybridFrame = draw(room, *SIZE, **settings).frame
-    return found
-
-
-@pytest.fixture(scope="module")
-def other(draw: Any, room: Any) -> HybridFrame:
-    """Other rays: other samples of the light and of rough surfaces."""
-    found: HybridFrame = draw(room, *SIZE, gbuffer="rays", count=True, seed=6).frame
-    return found
-
-
-@pytest.fixture(scope="module")
-def display(device: Any) -> DisplayPass:
-    return DisplayPass(device, *SIZE)
-
-
-def by_twins(
-    frame: HybridFrame,
-    output: Any,
-    palette: str = "viridis",
-    value_range: tuple[float, float] | None = None,
-    baseline: Any = None,
-) -> tuple[Any, Any]:
-    """What the twins make of the frame's resources: the picture and the range record."""
-    arrays = read_resources(frame.data, frame.inputs)
-    uniforms = np.zeros((), DISPLAY_UNIFORMS.dtype)
-    if output.count:
-        ray = counted_rays(frame.data.rays, output)
-        uniforms["field"] = SLOT_COUNTS.index(output.count)
-        uniforms["slots_per_pixel"] = ray.slots_per_pixel
-        if isinstance(ray, RaySum):
-            planes = np.full(len(SLOT_COUNTS) * frame.data.pixels, 0xDEAD, np.uint32)
-            for number, own in enumerate(ray.rays):
-                settings = dict(first=number == 0, slots_per_pixel=own.slots_per_pixel)
-                sum_counts(arrays["frame"], arrays[own.slot_counts], planes, **settings)
-        else:
-            planes = arrays[ray.slot_counts]
-        arrays["slot_counts"] = planes
-        arrays["baseline"] = planes if baseline is None else baseline
-    else:
-        names = [o.name for o in PASS_OUTPUTS if o.shader == PASS_OUTPUTS[1].shader]
-        uniforms["field"] = names.index(output.name) if output.name in names else 0
-    uniforms["difference"] = baseline is not None
-    uniforms["automatic"] = value_range is None
-    uniforms["low"], uniforms["high"] = value_range or (0, 1)
-    opaque = np.full((256, 1), 255, np.uint8)
-    arrays |= {
-        "display": uniforms,
-        "display_range": np.zeros((), DISPLAY_RANGE.dtype),
-        "palette": np.concatenate([palette_colours(palette), opaque], 1).view(np.uint32).ravel(),
-        "shown": np.zeros((frame.data.height, frame.data.width, 4), np.uint8),
-    }
-    depth = output.name == "depth"
-    if has_range(output):
-        run(f"display_range_{'depth' if depth else 'counts'}", arrays)
-        run("display_range_resolve", arrays, depth=depth)
-    run(output.shader.rpartition("/")[2].removesuffix(".wgsl"), arrays)
-    assert (arrays["shown"][..., 3] == 255).all()
-    return arrays["shown"][..., :3], arrays["display_range"]
-
-
-def run(stage: str, arrays: dict[str, Any], **settings: Any) -> None:
-    twin = getattr(importlib.import_module(f"passes.twins.{stage}"), stage)
-    parameters = inspect.signature(twin).parameters.values()
-    twin(*(arrays[p.name] for p in parameters if p.kind is not p.KEYWORD_ONLY), **settings)
 
 
 OUTPUTS = frame_outputs(with_every_ray(FrameOptions(*SIZE, count=True)))
@@ -189,104 +107,6 @@ def test_a_difference_is_centred_on_zero(
     display.show(frame, name, baseline=display.keep(frame, name))
     sent = frame.aov(f"nodes/{ray_name}") > 0
     assert (display.read_picture()[sent] == palette[128]).all()
-
-
-def test_bins_hold_what_they_say() -> None:
-    values = np.unique(np.concatenate([np.arange(5000), (1 << np.arange(5, 32)) - 1, [2**32 - 1]]))
-    bins = bin_of(values)
-    assert (np.diff(bins) >= 0).all() and bins[-1] == BINS - 1
-    ends = np.array([bin_end(int(b)) for b in bins])
-    assert (ends >= values).all() and (ends < values * (1 + 1 / 32) + 1).all()
-    assert (ends[values < 64] == values[values < 64]).all()
-    assert all(bin_of(bin_end(b)) == b and bin_of(bin_end(b) + 1) == b + 1 for b in range(BINS - 1))
-
-
-def test_the_automatic_range_ignores_single_pixels(
-    device: Any, display: DisplayPass, frame: HybridFrame
-) -> None:
-    """Two pixels of 5,063 stand out: one of 1,000 may. But where nearly all are 0, the range is
-    the rest's."""
-    ray = RAY_TYPES[1]
-    plane = np.full(SIZE[0] * SIZE[1] * ray.slots_per_pixel, 10, np.uint32)
-    plane[[5, 700]] = 100_000
-    buffer = frame.data.resources[ray.slot_counts]
-    before = device.read(buffer, np.uint32)
-    device.write(buffer, plane)
-    display.show(frame, "nodes/shadow")
-    high = device.read(display._range, DISPLAY_RANGE.dtype, count=1)[0]["high"]
-    assert high == 20  # 10 in each of a pixel's two slots
-    rare = before.copy()
-    rare[3 * len(plane) : 4 * len(plane)] = np.arange(len(plane)) == 700
-    device.write(buffer, 7 * rare)
-    display.show(frame, "any_hits/shadow")
-    high = device.read(display._range, DISPLAY_RANGE.dtype, count=1)[0]["high"]
-    device.write(buffer, before)
-    assert high == 7
-
-
-def wait_for(found: Callable[[], Any]) -> Any:
-    for _ in range(500):
-        if (answer := found()) is not None:
-            return answer
-        time.sleep(0.01)
-    raise AssertionError("nothing arrived within 5 s")
-
-
-def test_ranges_and_values_arrive_without_a_wait(
-    device: Any, frame: HybridFrame, other: HybridFrame
-) -> None:
-    display = DisplayPass(device, *SIZE)
-    waits = device.forced_waits
-    assert display.auto_range("nodes/shadow") is None and display.value() is None
-    assert display.auto_range("roughness") == (0.0, 1.0)
-    display.show(frame, "nodes/shadow", cursor=(20, 30))
-    low, high = wait_for(lambda: display.auto_range("nodes/shadow"))
-    assert device.forced_waits == waits
-    counts = frame.aov("nodes/shadow")
-    sent = counts[counts > 0]
-    assert low == 0 and np.percentile(sent, 99.8) <= high <= counts.max()
-    assert display.maximum("nodes/shadow") == counts.max()
-    value = wait_for(display.value)
-    assert (value.pixel, value.output) == ((20, 30), "nodes/shadow")
-    assert value.text == f"{counts[30, 20]} nodes" and counts[30, 20] > 0
-    kept = display.keep(other, "nodes/shadow")
-    display.show(frame, "nodes/shadow", baseline=kept, cursor=(20, 30))
-    low, high = wait_for(lambda: display.auto_range("nodes/shadow", difference=True))
-    known = display.auto_range("nodes/shadow")
-    assert low == -high < 0 and known is not None and known[0] == 0
-    was = other.aov("nodes/shadow")[30, 20]
-    change = int(counts[30, 20]) - int(was)
-    assert display.value().text == f"{change:+} nodes ({counts[30, 20]}, was {was})"
-
-
-def test_values_are_told_with_their_unit(display: DisplayPass, frame: HybridFrame) -> None:
-    scene = frame.scene.prepared.scene
-    objects = frame.aov("object")
-    depth, normal = frame.aov("depth"), frame.aov("normal")
-    y, x = np.argwhere(objects == 2)[3].tolist()
-
-    def read(name: str) -> str:
-        display.show(frame, name)
-        return display.read_value(frame, name, x, y)
-
-    assert read("object") == scene.instances[2].name
-    assert read("material") == scene.materials[frame.aov("material")[y, x]].name
-    assert read("depth") == f"{depth[y, x]:.4g} m"
-    assert read("normal") == " ".join(f"{c:.2f}" for c in normal[y, x])
-    assert read("primitive") == f"triangle {frame.aov('primitive')[y, x]}"
-    assert read("roughness") == f"{frame.aov('roughness')[y, x]:.2f}"
-    assert read("picture") == "rgb " + " ".join(map(str, frame.image()[y, x]))
-    slots = frame.data.read_slot_counts(RAY_TYPES[1], "stack_max").reshape(-1, 2)
-    y, x = divmod(int(slots.min(axis=1).argmax()), SIZE[0])
-    stack = frame.aov("stack_max/shadow")[y, x]
-    assert read("stack_max/shadow") == f"{stack} entries" and slots[y * SIZE[0] + x].min() > 0
-    y, x = np.argwhere(frame.aov("nodes/reflection") == 0)[7].tolist()
-    assert read("any_hits/reflection") == "no reflection ray"
-    calls = frame.aov("any_hits/reflection")
-    y, x = np.argwhere((frame.aov("nodes/reflection") > 0) & (calls == 0))[7].tolist()
-    assert read("any_hits/reflection") == "0 calls"
-    with pytest.raises(ValueError, match="pixel 83,0 lies outside 83x61"):
-        display.read_value(frame, "depth", 83, 0)
 
 
 def test_counts_are_summed_over_bounces_and_over_all_types(
@@ -385,19 +205,3 @@ def test_what_cannot_be_shown_is_refused(
         display.show(frame, "nodes/shadow", "jet")
     with pytest.raises(ValueError, match="a display of 8x8 shows no frame of 83x61"):
         DisplayPass(device, 8, 8).show(frame, "picture")
-
-
-def test_an_old_frame_is_let_go(device: Any, room: Any) -> None:
-    """A display that outlives frames must not keep their buffers."""
-    display = DisplayPass(device, 16, 8)
-    gone = []
-    for _ in range(3):
-        frame = HybridFrame(device, room, FrameOptions(16, 8, gbuffer="rays"))
-        frame.run()
-        display.show(frame, "picture")
-        display.show(frame, "depth", cursor=(3, 3))
-        wait_for(display.value)
-        gone.append(weakref.ref(frame.data.resources["picture"]))
-    del frame
-    gc.collect()
-    assert [ref() is None for ref in gone] == [True, True, False]
