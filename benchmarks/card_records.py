@@ -27,6 +27,7 @@ import typer
 
 from benchmarks.committed_records import RECORDS, ROOT
 from engine.gpu.device import open_device
+from treeline.cli import interrupts
 
 SCENES = ROOT / "benchmarks" / "scenes"
 TREELINE = (sys.executable, "-m", "treeline")
@@ -199,6 +200,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Where the records go.")] = RECORDS,
     list_steps: Annotated[bool, typer.Option("--list", help="Name the steps; run none.")] = False,
 ) -> None:
+    interrupts.install()  # a step ends with this command, however that is ended
     # Opened in a call of its own: the steps have the adapter for themselves.
     sizes = CPU if open_device().info.is_cpu else GPU
     words = [word.strip() for word in only.split(",") if word.strip()]

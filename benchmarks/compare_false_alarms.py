@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.record import make_context, put_out
+from benchmarks.record import frame_context, put_out
 from bvh.blas_cache import BlasCache
 from bvh.build import BuildOptions
 from engine.gpu.device import open_device
@@ -109,11 +109,7 @@ def main(
         ratios.append(float(np.median(b[FRAME]) / np.median(a[FRAME])))
     record = {
         "context": {
-            **make_context(device),
-            "scene": "hall" if scene is None else scene.name,
-            "scene_sha256": loaded.sha256,
-            "width": width,
-            "height": height,
+            **frame_context(device, scene, loaded, width, height),
             "frames": frames,
             "warmup": WARMUP,
         },

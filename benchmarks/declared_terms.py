@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.record import make_context, put_out
+from benchmarks.record import frame_context, put_out
 from bvh.blas_cache import BlasCache
 from engine.gpu.device import open_device
 from engine.gpu.errors import UserError
@@ -112,12 +112,7 @@ def main(
     frame = FrameOptions(width, height, gbuffer="rays", occlusion=True)
     setup = Setup(loaded, ViewSettings(frame))
     base = variants.count(setup)
-    context = make_context(device) | {
-        "scene": "hall" if scene is None else scene.name,
-        "scene_sha256": loaded.sha256,
-        "width": width,
-        "height": height,
-    }
+    context = frame_context(device, scene, loaded, width, height)
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
     for option in chosen:

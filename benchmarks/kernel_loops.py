@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.record import make_context, put_out
+from benchmarks.record import frame_context, put_out
 from bvh.blas import BuildOptions
 from bvh.blas_cache import BlasCache
 from bvh.gpu.default_kernel import LOOPS, default_kernel
@@ -75,11 +75,7 @@ def main(
     results = dict(zip(LOOPS, measurer.measure("loops", cases, turns).results, strict=True))
     record = {
         "context": {
-            **make_context(device),
-            "scene": "hall" if scene is None else scene.name,
-            "scene_sha256": loaded.sha256,
-            "width": width,
-            "height": height,
+            **frame_context(device, scene, loaded, width, height),
             "turns": turns,
             "default_loops": default_kernel(device.info).loops,
         },

@@ -163,8 +163,3 @@ fn tap(i: u32, jitter: vec2f) -> vec2f {
     let cell = vec2f(f32(i % SHADOW_TAPS_A_SIDE), f32(i / SHADOW_TAPS_A_SIDE));
     return 2.0 * (cell + jitter) / f32(SHADOW_TAPS_A_SIDE) - 1.0;
 }
-
-// What shadow_visibility.wgsl unpacks.
-fn pack_visibility(visibility: f32) -> u32 {
-    return u32(visibility * 65535.0 + 0.5);
-}

@@ -4,9 +4,8 @@
 #import passes.frame_uniforms
 #import "bvh/shaders/ray.wgsl"
 #import "passes/shaders/surface.wgsl"
-#import "passes/shaders/light.wgsl"
 #import "passes/shaders/tone_map.wgsl"
-#import "passes/shaders/shadow_map.wgsl"
+#import "passes/shaders/sampled_visibility.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 #import passes.queue
 
@@ -44,8 +43,7 @@ fn main(
         if (is_black(unpack_radiance(light))) { continue; } // as it is where nothing was hit
         let point = surface_point(hit.object, hit.primitive, hit.u, hit.v);
         let slot = shadow_slot(pixel, BOUNCE, number);
-        let sampled = shadow_results[slot];
-        shadow_results[slot] = pack_visibility(map_visibility(
-            sampled_light(sampled), point.position, point.geometric_normal, sampled_place(sampled)));
+        shadow_results[slot] = sampled_visibility(
+            shadow_results[slot], point.position, point.geometric_normal);
     }
 }

@@ -4,9 +4,8 @@
 #import passes.frame_uniforms
 #import "passes/shaders/surface.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
-#import "passes/shaders/light.wgsl"
 #import "passes/shaders/tone_map.wgsl"
-#import "passes/shaders/shadow_map.wgsl"
+#import "passes/shaders/sampled_visibility.wgsl"
 #import "passes/shaders/shadow_slot.wgsl"
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
@@ -30,8 +29,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
             continue;
         }
         let point = surface_point(seen.x, seen.y, bitcast<f32>(seen.z), bitcast<f32>(seen.w));
-        let sampled = shadow_results[slot];
-        shadow_results[slot] = pack_visibility(map_visibility(
-            sampled_light(sampled), point.position, point.geometric_normal, sampled_place(sampled)));
+        shadow_results[slot] = sampled_visibility(
+            shadow_results[slot], point.position, point.geometric_normal);
     }
 }

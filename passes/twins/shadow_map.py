@@ -159,7 +159,3 @@ def tap(i: int, jitter: F32) -> F32:
     """[n, 2] of -1 to 1."""
     cell = np.array([i % TAPS_A_SIDE, i // TAPS_A_SIDE], np.float32)
     return np.asarray(TWO * (cell + jitter) / np.float32(TAPS_A_SIDE) - ONE)
-
-
-def pack_visibility(visibility: F32) -> U32:
-    return np.asarray((visibility * np.float32(65535.0) + np.float32(0.5)).astype(np.uint32))

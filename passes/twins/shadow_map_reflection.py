@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
-from passes.twins.light import is_black, sampled_light, sampled_place
+from passes.twins.light import is_black
 from passes.twins.queue_push import RayQueue
-from passes.twins.shadow_map import map_visibility, pack_visibility
+from passes.twins.sampled_visibility import sampled_visibility
 from passes.twins.shadow_slot import reflected_light_place, shadow_slot
 from passes.twins.surface import surface_point
 from passes.twins.tone_map import unpack_radiance
@@ -40,13 +40,4 @@ def shadow_map_reflection(
             frame, tables, geometry, hit["object"], hit["primitive"], hit["u"], hit["v"]
         )
         slot = shadow_slot(slots, pixel, bounce, number)
-        sampled = shadow_results[slot]
-        seen = map_visibility(
-            frame,
-            shadow_map,
-            sampled_light(frame, sampled),
-            point.position,
-            point.geometric_normal,
-            sampled_place(frame, sampled),
-        )
-        shadow_results[slot] = pack_visibility(seen)
+        shadow_results[slot] = sampled_visibility(frame, shadow_map, shadow_results[slot], point)

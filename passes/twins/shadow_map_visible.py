@@ -6,8 +6,8 @@ import numpy as np
 
 from passes.shadow_slots import ONE_RAY, ShadowSlots
 from passes.twins.gbuffer import tile_pixels
-from passes.twins.light import is_black, sampled_light, sampled_place
-from passes.twins.shadow_map import map_visibility, pack_visibility
+from passes.twins.light import is_black
+from passes.twins.sampled_visibility import sampled_visibility
 from passes.twins.shadow_slot import direct_place, shadow_slot
 from passes.twins.surface import surface_point
 from passes.twins.tone_map import unpack_radiance
@@ -38,13 +38,4 @@ def shadow_map_visible(
         u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
         point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
         slot = shadow_slot(slots, pixels.index, 0, number)
-        sampled = shadow_results[slot]
-        lit = map_visibility(
-            frame,
-            shadow_map,
-            sampled_light(frame, sampled),
-            point.position,
-            point.geometric_normal,
-            sampled_place(frame, sampled),
-        )
-        shadow_results[slot] = pack_visibility(lit)
+        shadow_results[slot] = sampled_visibility(frame, shadow_map, shadow_results[slot], point)

@@ -1,6 +1,7 @@
 """The command that makes an adapter's records: what it runs, and what a step leaves behind."""
 
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from benchmarks.card_records import CPU, GPU, Sizes, Step, make_steps, run_step
-from benchmarks.committed_records import RECORDS
+from benchmarks.committed_records import RECORDS, ROOT
 from treeline.cli import app
 
 ASSETS = Path("/models")
@@ -73,3 +74,28 @@ def test_a_step_out_of_time_is_stopped_with_what_it_started(tmp_path: Path) -> N
     assert run_step(python(program), place, 0.5) == "not done within 0.5 s"
     time.sleep(1.0)
     assert not alive.exists() and not place.exists()
+
+
+def test_a_step_ends_with_the_command_that_is_ended(tmp_path: Path) -> None:
+    """The step would write the file two seconds after the command was terminated."""
+    started, alive = tmp_path / "started", tmp_path / "alive"
+    step = (
+        f"import time, pathlib; pathlib.Path({str(started)!r}).touch(); time.sleep(2.0); "
+        f"pathlib.Path({str(alive)!r}).touch()"
+    )
+    program = (
+        "import sys, pathlib\n"
+        "from benchmarks import card_records\n"
+        f"step = card_records.Step('it', (sys.executable, '-c', {step!r}), 'made.json', 10.0)\n"
+        "card_records.make_steps = lambda sizes, assets: [step]\n"
+        f"card_records.main('here', None, '', 1.0, pathlib.Path({str(tmp_path)!r}), False)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
+    end = time.monotonic() + 30.0
+    while not started.exists():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(10.0) == 143
+    time.sleep(2.0)
+    assert not alive.exists()

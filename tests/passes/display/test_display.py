@@ -1,5 +1,5 @@
-"""The display pass: each stage equals its twin, heat maps span their range, ranges and values come
-back without a wait, and a ray type's outputs follow from the list of ray types."""
+"""The display pass: stages equal their twins, heat maps span their range, counts are summed, and a
+ray type's outputs follow from the list of ray types."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,8 +18,6 @@ from passes.rays import RAY_TYPES, with_every_ray
 from tests.passes.display.by_twins import SIZE, by_twins
 
 PACKED_APART = 0.01  # of the bytes that went through pow may be one step apart
-
-
 OUTPUTS = frame_outputs(with_every_ray(FrameOptions(*SIZE, count=True)))
 
 
