@@ -7,9 +7,9 @@ the folder as RECORD-TAG.json as soon as it is whole (default: `benchmarks/recor
 ones): what was measured before a step fails, or the time is up, stays. Steps stand in the order of
 what most readers ask for. `--assets` holds the models that kitchen_frame.toml names, and
 kitchen.glb; without it only the hall is measured. `--only` takes steps whose name has one of the
-words, comma-separated; `--list` names them. Pictures are `benchmarks.frame_pictures` and
-`benchmarks.view_pictures`; tables are made from the records by `benchmarks.readme_tables` and
-`benchmarks.quality_tables`.
+words, comma-separated; `--list` names them. Exit code 1: a record is missing. Pictures are
+`benchmarks.frame_pictures` and `benchmarks.view_pictures`; tables are made from the records by
+`benchmarks.readme_tables` and `benchmarks.quality_tables`.
 """
 
 import os
@@ -28,6 +28,7 @@ import typer
 from benchmarks.committed_records import RECORDS, ROOT
 from engine.gpu.device import open_device
 from treeline.cli import interrupts
+from treeline.outputs import whole_file
 
 SCENES = ROOT / "benchmarks" / "scenes"
 TREELINE = (sys.executable, "-m", "treeline")
@@ -159,7 +160,8 @@ def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
 
 
 def run_step(step: Step, place: Path, limit_s: float) -> str:
-    """Runs a step, puts its record at `place` and says how it went, in some words."""
+    """Runs a step and puts its record at `place`. Says why there is none, or nothing: a step that
+    ends with an exit code makes none, whatever it wrote."""
     with tempfile.TemporaryDirectory() as made:
         command = [part.replace("{made}", made) for part in step.command]
         with open(Path(made) / "log", "w+") as log:
@@ -177,13 +179,11 @@ def run_step(step: Step, place: Path, limit_s: float) -> str:
             log.seek(0)
             lines = [line for line in log.read().splitlines() if line.strip()]
         result = Path(made) / step.made
-        if not result.exists():
+        if code != 0 or not result.exists():
             return f"exit code {code}: {lines[-1] if lines else 'nothing was printed'}"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        partial = place.with_name(place.name + ".partial")
-        shutil.copyfile(result, partial)
-        os.replace(partial, place)
-    return "done" if code == 0 else f"done, exit code {code}: {lines[-1] if lines else ''}"
+        with whole_file(place) as path:
+            shutil.copyfile(result, path)
+    return ""
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -209,6 +209,8 @@ def main(
         for step in make_steps(sizes, assets.resolve() if assets else None)
         if not words or any(word in step.record for word in words)
     ]
+    if not steps:
+        raise typer.BadParameter(f"--only: no step's name has one of these words: {only}")
     if list_steps:
         for step in steps:
             print(step.record)
@@ -220,6 +222,7 @@ def main(
     for step in steps:
         if step.needs_assets and assets is None:
             print(f"{step.record}: needs --assets")
+            failed += 1
             continue
         left = end - time.monotonic()
         if left < 1:
@@ -227,9 +230,9 @@ def main(
             failed += 1
             continue
         start = time.monotonic()
-        said = run_step(step, out / f"{step.record}-{tag}.json", min(step.limit_s, left))
-        failed += not said.startswith("done")
-        print(f"{step.record}: {said} ({time.monotonic() - start:.0f} s)", flush=True)
+        fault = run_step(step, out / f"{step.record}-{tag}.json", min(step.limit_s, left))
+        failed += bool(fault)
+        print(f"{step.record}: {fault or 'done'} ({time.monotonic() - start:.0f} s)", flush=True)
     raise typer.Exit(1 if failed else 0)
 
 

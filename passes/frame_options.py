@@ -29,7 +29,10 @@ BY_PICTURE = 0  # of a size: in relation to the picture's
 SHADOW_MAP_SIZES = (BY_PICTURE, 128, 256, 512, 1024, 2048, 4096)
 PROBE_SIZES = (BY_PICTURE, 32, 64, 128, 256, 512)
 LARGEST_MAP = 2048  # that is chosen for a picture
-MAP_TEXELS = 1 << 26  # of all shadow maps together, where their size is chosen: 256 MiB
+# Of all shadow maps together, where their size is chosen: 256 MiB, and as much again where things
+# move, for the layers of what stands still.
+MAP_TEXELS = 1 << 26
+LIGHT_FACES = 5  # of a shadow map: half a cube
 PROBE_POSITIONS = ("camera", "scene")
 MOST_SCREEN_STEPS = 4096
 # What becomes of a candidate on a triangle that is not opaque, by the ray flags that say so.
@@ -348,7 +351,7 @@ class FrameOptions:
                 longer = max(self.width, self.height)
                 size = next((s for s in SHADOW_MAP_SIZES if longer <= s >= 256), LARGEST_MAP)
                 size = min(size, LARGEST_MAP)
-                while 5 * lights * size**2 > MAP_TEXELS:
+                while LIGHT_FACES * lights * size**2 > MAP_TEXELS:
                     size //= 2
             options = replace(options, map_lights=lights, shadow_map_size=size)
         if self.has_probe and self.probe_size == BY_PICTURE:

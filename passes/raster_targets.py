@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from engine.frame.kept import Kept
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
-from passes.frame_options import FrameOptions
+from passes.frame_options import LIGHT_FACES, FrameOptions
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs
 from passes.layer_copy import IDS_FORMAT
-from passes.raster_views import CUBE, LIGHT_FACES, RasterView, light_views, probe_views
+from passes.raster_views import CUBE, RasterView, light_views, probe_views
 from passes.screen_counts import SCREEN_COUNTS
 from passes.view_culling import SeenObjects
 

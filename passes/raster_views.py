@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.scene.light import RectLight
 from engine.scene.mesh import F64
+from passes.frame_options import LIGHT_FACES
 from passes.frame_uniforms import BASES, FRAME_UNIFORMS, LIGHT_PARTS, FrameInputs
 
 # Of FRAME_UNIFORMS, what a view has of the picture's.
@@ -40,7 +41,7 @@ HALF_CUBE = (
     ((0, 1, 0), (1, 0, 0), (0, 0, 1)),
     ((0, -1, 0), (1, 0, 0), (0, 0, 1)),
 )
-LIGHT_FACES = len(HALF_CUBE)
+assert len(HALF_CUBE) == LIGHT_FACES
 
 
 @dataclass(frozen=True, slots=True)

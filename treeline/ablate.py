@@ -7,10 +7,11 @@ where things move, each updates them once more. A frame's time is its GPU time; 
 is the wall clock's. Times are milliseconds.
 
 What takes longer than it may is left out and named: switches whose frames could not be made in
-time, turns beyond the fewest, pairs of switches. After each step what is known so far is handed
-out, so that an ablation that is interrupted leaves a table.
+time, turns beyond the fewest, pairs of switches. What is known so far is handed out after each
+frame that was made and every second of timing, so that an interrupted ablation leaves a table.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,7 @@ TIMED_TERMS = len(TIMED) + len(WHOLE)
 SLOW = 3.0  # times the base's time
 # Of the time that an ablation may take: until then frames are made, and switches timed.
 MAKING_END, SWITCHES_END = 0.6, 0.8
+KEEP_S = 1.0  # between two tables that are handed out while runs are timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,9 @@ class Measuring:
         frame that is SLOW is known for that after FEWEST_PAIRS, and these are always timed."""
         self._warm_up(warmup_ms)
         self.progress.begin("timing", pairs * len(self.frames))
+        kept_at = -math.inf
         for turn in range(pairs):
-            self.doing = f"pair {turn + 1} of {pairs}"
+            self.doing = f"timing pair {turn + 1} of {pairs}"
             if turn >= FEWEST_PAIRS and self.budget.left(SWITCHES_END) < self._turn_seconds():
                 self.unmeasured.append(f"pairs {turn + 1} to {pairs} of each switch")
                 break
@@ -160,7 +163,10 @@ class Measuring:
                 for item, series in reversed(both) if turn % 2 else both:
                     series.append(item.run())
                 self.progress.advance(name)
-            self.keep(self.table())
+            # A GPU waits meanwhile: not in every turn, which may take milliseconds.
+            if self.budget.clock() - kept_at >= KEEP_S or turn == pairs - 1:
+                self.keep(self.table())
+                kept_at = self.budget.clock()
 
     def _warm_up(self, least_ms: float) -> None:
         """An idle GPU needs about a second of work to reach its clock."""
@@ -179,6 +185,7 @@ class Measuring:
         for a, b in couples:
             names = f"{a.name} and {b.name}"
             self.doing = f"making {names}"
+            self.keep(self.table())
             timing = FEWEST_PAIRS * sum(v.seconds for items in four.values() for v in items)
             own = FEWEST_PAIRS * 4 * self.base.seconds
             if self.budget.left() < timing + own + longest:
@@ -200,6 +207,7 @@ class Measuring:
         seconds = sum(variant.seconds for items in four.values() for variant in items)
         self.progress.begin("timing two switches", pairs * len(four))
         for turn in range(pairs if four else 0):
+            self.doing = f"timing couples, run {turn + 1} of {pairs}"
             if turn >= FEWEST_PAIRS and self.budget.left() < seconds:
                 self.unmeasured.append(f"runs {turn + 1} to {pairs} of two switches")
                 break

@@ -46,7 +46,17 @@ from treeline.version import commit
 
 MOST_CASES = 10_000
 HALL = "hall"
-_KEYS = (*("scenes", "adapters", "size", "frames", "warmup", "clip", "time", "profile", "options"),)
+_KEYS = (
+    "scenes",
+    "adapters",
+    "size",
+    "frames",
+    "warmup",
+    "clip",
+    "time",
+    "profile",
+    "options",
+)
 
 
 @dataclass(frozen=True, slots=True)

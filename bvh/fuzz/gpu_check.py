@@ -7,7 +7,7 @@ brute force finds over the decoded triangles.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from bvh.fuzz.check import Tally, expected_t, judge, mutation_of, rays_for
 from bvh.fuzz.damage import WORDS, Mutation
 from bvh.fuzz.mutations import apply, undo
 from bvh.fuzz.subjects import Subject
+from bvh.gpu.default_kernel import GPU, default_kernel
 from bvh.gpu.trace_rays import FAILURES, RayTracer, Variant, scene_has_fans, scene_has_spheres
 from bvh.rays import MISS_ID
 from bvh.validate import validate
@@ -43,7 +44,8 @@ class GpuTally:
 
 
 class GpuSubject:
-    """A subject's buffer on a device."""
+    """A subject's buffer on a device, and its kernels: a GPU's, and where this adapter has another
+    one by default that, too."""
 
     def __init__(self, device: Device, subject: Subject) -> None:
         self.device = device
@@ -52,15 +54,24 @@ class GpuSubject:
         # Untrusted: indices are checked by the kernel, loops are bounded by the driver's rules.
         fans, spheres = scene_has_fans(subject.scene), scene_has_spheres(subject.scene)
         variant = Variant("fuzz", has_alpha=False, has_fans=fans, has_spheres=spheres)
-        self.tracer = RayTracer(device, subject.words, variant, bvh_buffer=self.buffer)
+        self.tracers = [
+            RayTracer(device, subject.words, replace(variant, loops=loops), bvh_buffer=self.buffer)
+            for loops in dict.fromkeys((GPU.loops, default_kernel(device.info).loops))
+        ]
 
     def trace(
-        self, mutation: Mutation, before: list[tuple[int, int, int]], chosen: NDArray[np.int64]
+        self,
+        mutation: Mutation,
+        before: list[tuple[int, int, int]],
+        chosen: NDArray[np.int64],
+        number: int = 0,
     ) -> Any:
-        """The damaged buffer's GpuTrace; the device's buffer is whole again afterwards."""
+        """The damaged buffer's GpuTrace; the device's buffer is whole again afterwards.
+        Kernels take turns by `number`."""
         self._write(mutation.edits)
         try:
-            return self.tracer.trace(self.subject.rays[chosen])
+            tracer = self.tracers[number % len(self.tracers)]
+            return tracer.trace(self.subject.rays[chosen])
         finally:
             self._write(tuple(reversed(before)))
 
@@ -84,7 +95,7 @@ def run_gpu(device: Device, subjects: list[Subject], seed: int, first: int, coun
             refused = bool(validate(subject.scene))
             expected, sure = expected_t(subject, mutation, chosen)
             started = time.perf_counter()
-            trace = gpu.trace(mutation, before, chosen)
+            trace = gpu.trace(mutation, before, chosen, index)
             spent = 1e3 * (time.perf_counter() - started)
             result.slowest_ms = max(result.slowest_ms, spent)
             hit = trace.hits["object"] != MISS_ID

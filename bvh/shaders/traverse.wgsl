@@ -344,8 +344,8 @@ fn trace(given: Ray, zero: u32) -> TraceResult {
                 if (HAS_SPHERES) { leaves_sphere = false; }
             }
             // A pair's second triangle is tested all the same, as without the outer loop: counts are
-            // those of every other kernel.
-            let pair_goes_on = kind == NODE_TRIANGLE_1 && asked.next <= kind;
+            // those of every other kernel. Blocks of a scene with fans stop at the first, as above.
+            let pair_goes_on = !HAS_FANS && kind == NODE_TRIANGLE_1 && asked.next <= kind;
             if (ANY_HIT && best.hit && !pair_goes_on) { break; }
             if (asked.next > kind) {
                 asked.next = 0u;

@@ -38,6 +38,8 @@ fn main(
     } else {
         // The block's rays come from whichever of its pixels.
         let own = vec2u(pixel.own % frame.width, pixel.own / frame.width);
+        let from_pixel = vec2u(sender % frame.width, sender / frame.width);
+        if (any(from_pixel / REFLECTION_BLOCK != own / REFLECTION_BLOCK)) { return; }
         let expected = sender_for(own);
         if (!expected.sends || sender != expected.pixel.y * frame.width + expected.pixel.x) { return; }
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from passes.raster_views import LIGHT_FACES
+from passes.frame_options import LIGHT_FACES
 from passes.twins.rect_light import RectLights, lights_at
 from passes.twins.wgsl_functions import F32, U32, Index, cross, dot, normalize, vector
 

@@ -39,9 +39,8 @@ def test_names_are_those_of_the_committed_records() -> None:
     names = [step.record for step in make_steps(CPU, ASSETS)]
     assert len(set(names)) == len(names)
     committed = {path.stem for path in RECORDS.glob("*.json")}
-    for name in ("report-hall", "curve-kitchen-frame", "tune-hall", "view-cost-kitchen"):
-        assert name in names
-    assert {f"{name}-llvmpipe" for name in names} & committed
+    tags = ("llvmpipe", "h200")
+    assert not [n for n in names if not any(f"{n}-{tag}" in committed for tag in tags)]
 
 
 def test_a_whole_record_is_put_in_its_place(tmp_path: Path) -> None:
@@ -49,7 +48,7 @@ def test_a_whole_record_is_put_in_its_place(tmp_path: Path) -> None:
         "import sys, pathlib; (pathlib.Path(sys.argv[1]) / 'made.json').write_text('{\"a\": 1}')"
     )
     place = tmp_path / "deep" / "it-here.json"
-    assert run_step(python(program), place, 10.0) == "done"
+    assert run_step(python(program), place, 10.0) == ""
     assert json.loads(place.read_text()) == {"a": 1}
     assert [path.name for path in place.parent.iterdir()] == ["it-here.json"]
 
@@ -59,21 +58,30 @@ def test_a_failure_says_its_last_line_and_leaves_the_old_record(tmp_path: Path) 
     place.write_text("old")
     said = run_step(python("print('first'); raise SystemExit('no such lamp')"), place, 10.0)
     assert said == "exit code 1: no such lamp" and place.read_text() == "old"
+    late = (
+        "import sys, pathlib; (pathlib.Path(sys.argv[1]) / 'made.json').write_text('{}'); "
+        "raise SystemExit('a fault found')"
+    )
+    assert run_step(python(late), place, 10.0) == "exit code 1: a fault found"
+    assert place.read_text() == "old"
 
 
 def test_a_step_out_of_time_is_stopped_with_what_it_started(tmp_path: Path) -> None:
-    """A child of the step would write the file a second later."""
     alive = tmp_path / "alive"
-    child = f"import time, pathlib; time.sleep(1.0); pathlib.Path({str(alive)!r}).touch()"
+    child = (
+        "import time, pathlib\n"
+        f"for _ in range(500): pathlib.Path({str(alive)!r}).touch(); time.sleep(0.02)"
+    )
     program = (
         "import subprocess, sys, time\n"
         f"subprocess.Popen([sys.executable, '-c', {child!r}])\n"
         "time.sleep(60)"
     )
     place = tmp_path / "it-here.json"
-    assert run_step(python(program), place, 0.5) == "not done within 0.5 s"
-    time.sleep(1.0)
-    assert not alive.exists() and not place.exists()
+    assert run_step(python(program), place, 2.0) == "not done within 2 s"
+    beat = alive.stat().st_mtime_ns  # it was started
+    time.sleep(0.3)
+    assert alive.stat().st_mtime_ns == beat and not place.exists()
 
 
 def test_a_step_ends_with_the_command_that_is_ended(tmp_path: Path) -> None:

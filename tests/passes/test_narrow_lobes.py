@@ -13,6 +13,7 @@ from passes.frame_options import FrameOptions
 from passes.pixel_probe import probe_pixel
 from passes.prepare import prepare
 from passes.rays import REFLECTION
+from tests.passes.relative_mse import relative_mse
 
 WIDTH, HEIGHT = SIZE = (41, 31)  # odd: blocks are cut at two edges
 BALL, FLOOR, PAINT = range(3)
@@ -51,11 +52,6 @@ def whole(draw: Any, lamp_in_ball: Any) -> Any:
 def of_ball(drawn: Any) -> Any:
     """[height, width]"""
     return drawn.aov("object").reshape(HEIGHT, WIDTH) == BALL
-
-
-def relative_mse(picture: Any, truth: Any, mask: Any) -> float:
-    apart = np.square(picture - truth) / (np.square(truth) + 0.01)
-    return float(apart[mask].mean())
 
 
 @pytest.mark.parametrize("scale", ["half", "quarter"])
@@ -115,7 +111,7 @@ def test_a_lamp_in_a_curved_mirror_stays_where_it_is(
         )
         for index in range(1, 6):
             drawn.frame.run(index)
-        found[narrow] = relative_mse(drawn.radiance, whole.radiance, ball)
+        found[narrow] = relative_mse(drawn.radiance[ball], whole.radiance[ball])
     assert found["own"] < 1e-6 and found["shared"] > 0.05, found
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.gpu.pipelines import PipelineCache
+from engine.gpu.shader import Composer
 from passes.frame_options import FrameOptions
 from passes.option_list import OPTIONS, Option, ViewSettings
 from passes.prepare import PreparedScene
@@ -44,15 +46,23 @@ def other_value(option: Option, settings: ViewSettings) -> Any:
 
 @pytest.mark.parametrize("option", NEEDY, ids=[option.name for option in NEEDY])
 def test_without_what_it_needs_an_option_changes_nothing(
-    option: Option, draw: Any, room: PreparedScene
+    option: Option, device: Any, draw: Any, room: PreparedScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Neither passes nor kernels nor the picture."""
     assert option.need is not None
     frame = next(frame for frame in WITHOUT if not option.need.met(frame))
     before = ViewSettings(frame=frame)
     after = option.set(before, other_value(option, before))
     assert after != before
-    drawn = [draw(room, **changes_of(settings.frame)) for settings in (before, after)]
-    passes = [[one.name for one in made.frame.passes] for made in drawn]
+    # A cache of its own: kernels of other tests are not in it.
+    cache = PipelineCache(device.wgpu, Composer(), device.info.is_cpu)
+    monkeypatch.setattr(device, "pipelines", cache)
+    drawn, made = [], []
+    for settings in (before, after):
+        drawn.append(draw(room, **changes_of(settings.frame)))
+        made.append(cache.made)
+    assert made[0] == made[1]
+    passes = [[one.name for one in found.frame.passes] for found in drawn]
     assert passes[0] == passes[1]
     np.testing.assert_array_equal(drawn[0].radiance, drawn[1].radiance)
 

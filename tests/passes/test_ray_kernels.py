@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bvh.build import BuildOptions
 from bvh.gpu.default_kernel import CPU, GPU
 from engine.gpu.device import AdapterInfo
 from engine.gpu.errors import UserError
@@ -16,6 +17,7 @@ from passes.frame_options import FrameOptions
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from passes.mixed_passes import mixed_kernel
+from passes.prepare import prepare
 from passes.ray_kernel import AS_FRAME, LOOP_COUNTS, LOOPS, SORTS, STACKS, RayKernel
 from passes.rays import RAY_TYPES, REFLECTION, SHADOW, with_every_ray
 from passes.stage_passes import StagePasses
@@ -68,6 +70,9 @@ def test_the_default_is_the_adapters_kind(
         assert built(scene, plain, ray)[1] == expected
     make = StagePasses(scene.device, scene, plain)
     assert loops_of(mixed_kernel(make, REFLECTION, SHADOW)[1]) == expected
+    # Types that were given different ones: the frame's serve both.
+    apart = StagePasses(scene.device, scene, plain.with_kernel(SHADOW.name, RayKernel(loops="two")))
+    assert loops_of(mixed_kernel(apart, REFLECTION, SHADOW)[1]) == expected
     for loops in LOOP_COUNTS:
         asked = plain.with_kernel(SHADOW.name, RayKernel(loops=loops))
         assert built(scene, asked, SHADOW)[1] == loops
@@ -91,7 +96,7 @@ def test_other_kernels_find_the_same(device: Any, room: Any, scene: GpuScene, pa
     rays = right.data.read_records(REFLECTION)
     hits = right.data.read_results(REFLECTION, rays)
     lit = device.read(right.data.resources[SHADOW.results])
-    choices = [("off", "one"), ("on", "two")] if passes == "own" else [("off", "one")]
+    choices = [("off", "one"), ("on", "two")] if passes == "own" else [("off", "two")]
     for number, (sort, loops) in enumerate(choices):
         options = FrameOptions(*SIZE, passes=passes)
         options = options.with_kernel(REFLECTION.name, RayKernel(sort, loops, "16"))
@@ -126,8 +131,12 @@ def test_loops_change_neither_hits_nor_counts(
         assert found["one", True][2] == found[loops, True][2]
 
 
-def test_loops_count_the_same_among_leaves(device: Any, hall: Any) -> None:
-    """Pairs of alpha-tested triangles, of which one or both are asked, by every ray type."""
+@pytest.mark.parametrize("leaf", [2, 4])
+def test_loops_count_the_same_among_leaves(device: Any, hall: Any, leaf: int) -> None:
+    """Pairs and fans of alpha-tested triangles, of which one or more are asked, by every ray
+    type."""
+    if leaf != 2:
+        hall = prepare(hall.scene, BuildOptions(builder="lbvh", reinsertion=0, leaf=leaf))
     on_gpu = GpuScene(device, hall)
     found = []
     for loops in LOOP_COUNTS:

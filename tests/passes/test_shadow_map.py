@@ -169,7 +169,8 @@ def test_what_is_close_to_a_surface_shades_it(kit: Any, draw: Any) -> None:
     the lamp's own shadow on the map, 30 cm high from one five times as wide; nothing else is near
     that could be found instead. Where a part of the lamp is seen the blockers lie to one side of
     the point, all the closer the narrower the shadow's edge."""
-    for height, dark_apart, edge_apart in ((0.06, 0.12, 0.25), (0.3, 0.03, 0.08)):
+    # Measured: dark 0.078 and 0.0002 apart, edge 0.189 and 0.054; without the edge it is 0.32.
+    for height, dark_apart, edge_apart in ((0.06, 0.12, 0.22), (0.3, 0.03, 0.08)):
         fin = kit.quad((0, 0, 1), (0, height, 0), (0, 0, -2))
         scene = kit.scene(
             [kit.quad((-2, 0, 2), (4, 0, 0), (0, 0, -4)), fin],

@@ -138,7 +138,8 @@ def test_what_is_known_is_kept_after_each_step(measure: Any) -> None:
     assert [set(table["switches"]) for table in kept[:3]] == [set(), set(), {"shadow", "nodes"}]
     assert kept[0]["context"]["unfinished"] == "it ended while making shadow"
     assert set(kept[0]["context"]["terms"]) == {"shadow"}  # its counts are known
-    assert [table["context"]["pairs"] for table in kept] == [0, 0, *range(1, 11)]
+    assert [table["context"]["pairs"] for table in kept] == [0, 0, *range(1, 11), 10]
+    assert kept[-1]["context"]["unfinished"] == "it ended while making shadow and nodes"
     for table in kept[2:]:  # of one pair the times, of enough their interval
         assert parse_table(table).switches[0].off_ms == 11.0
         enough = table["context"]["pairs"] >= FEWEST_PAIRS
@@ -151,7 +152,7 @@ def test_a_failure_leaves_what_was_measured_before(measure: Any) -> None:
     with pytest.raises(CheckFailed, match="a planted failure"):
         run(only=("shadow", "nodes"))
     assert kept[-1]["context"]["pairs"] == 7
-    assert kept[-1]["context"]["unfinished"] == "it ended while pair 7 of 10"
+    assert kept[-1]["context"]["unfinished"] == "it ended while timing pair 7 of 10"
     assert verdict(parse_table(kept[-1])).base_ms == 11.0
 
 

@@ -102,8 +102,17 @@ def curve(
     corner = _parse_corner(crop)
     partial = out / PARTIAL
     asked = Asked(
-        *(flags, size, reference, pictures, turns, TimeLimit.of(minutes), _names(only)),
-        *(_names(shown), time, clip, partial),
+        flags=flags,
+        size=size,
+        reference=reference,
+        pictures=pictures,
+        turns=turns,
+        limit=TimeLimit.of(minutes),
+        only=_names(only),
+        shown=_names(shown),
+        time=time,
+        clip=clip,
+        partial=partial,
     )
     written = ["curve.png"]
     with whole_folder(out) as folder:

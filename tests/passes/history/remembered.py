@@ -21,8 +21,3 @@ def shifted(camera: Camera, *by: float) -> Camera:
 def error(picture: Any, reference: Any) -> float:
     """Root of the mean square, of the reference's mean."""
     return float(np.sqrt(np.mean((picture - reference) ** 2)) / reference.mean())
-
-
-def relative_error(picture: Any, reference: Any) -> float:
-    """Relative MSE, as treeline/image_error.py has it."""
-    return float(np.mean((picture - reference) ** 2 / (reference**2 + 0.01)))

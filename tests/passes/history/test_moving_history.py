@@ -16,7 +16,8 @@ from engine.scene.mesh import Mesh, make_mesh
 from engine.scene.scene import Scene
 from passes.hybrid import HybridFrame
 from passes.prepare import PreparedScene
-from tests.passes.history.remembered import FOUND, SIZE, error, relative_error, shifted
+from tests.passes.history.remembered import FOUND, SIZE, error, shifted
+from tests.passes.relative_mse import relative_mse
 
 # -- as the camera moves -----------------------------------------------------------------------
 
@@ -123,7 +124,7 @@ def test_while_the_camera_moves_it_beats_no_history_on_each_surface(
     for number, name in enumerate(parts):
         seen = objects == number
         noise, found = (
-            np.mean([relative_error(picture[seen], reference[seen]) for picture in pictures])
+            np.mean([relative_mse(picture[seen], reference[seen]) for picture in pictures])
             for pictures in (alone, moved)
         )
         ratio[name] = found / noise

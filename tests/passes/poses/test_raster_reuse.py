@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bvh.build import BuildOptions
 from engine.frame.frame import Frame
 from engine.scene.camera import look_at
 from engine.scene.light import Environment
@@ -15,6 +16,7 @@ from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FrameInputs
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
+from passes.prepare import prepare
 
 FALLBACK: dict[str, Any] = dict(
     reflections="screen", shadows="map", shadow_map_size=128, probe_size=32
@@ -99,9 +101,6 @@ def test_a_probe_in_the_middle_of_the_scene_stays(scene: GpuScene) -> None:
 
 
 def test_what_is_hidden_is_in_no_map(device: Any, room: Any) -> None:
-    from bvh.build import BuildOptions
-    from passes.prepare import prepare
-
     prepared = prepare(room.scene, BuildOptions(builder="lbvh", reinsertion=0), "object")
     frame = make(GpuScene(device, prepared))
     frame.run(0)
@@ -188,6 +187,7 @@ def test_layers_are_what_is_drawn_at_once(
     moment = replace(posed.inputs, clip=figure.clip, time=0.7)
     assert posed.run(0, inputs=moment).valid
     layered = shown(posed)
+    assert posed.data.targets.read("shadow_map_still").any()
     boxes = raster_redraw.object_boxes
 
     def all_move(prepared: Any) -> Any:
