@@ -58,6 +58,7 @@ REFLECTION_RAYS: tuple[Option, ...] = (
         "frame",
         "rays",
         choices=NARROW_LOBES,
+        need=BLOCKS,
         help="Where rays are shared, pixels whose reflection is sharper than these can show, as of "
         "mirrors, send a ray of their own besides, or share as all others do.",
         follows=(
