@@ -14,6 +14,7 @@ from bvh.gpu.litmus import LEAVES, LEAVES_ON_A_CPU, RUNS, run_litmus
 from engine.gpu.device import Device, open_device
 from engine.gpu.errors import AdapterError
 from engine.gpu.probe import probe
+from engine.gpu.shader import REMAINDER, ROOT, SIGNED_REMAINDER
 from engine.gpu.timer import PassTimer
 
 LIVE, LIVE_ON_A_CPU = 100, 24  # pipelines with a stack; a CPU driver takes its time to compile them
@@ -53,6 +54,40 @@ def _contraction(form: str) -> Callable[[str | None], Outcome]:
     def run(adapter: str | None) -> Outcome:
         fused = probe(open_device(adapter)).contracts[form]
         return Outcome(not fused, "one rounding" if fused else "two roundings")
+
+    return run
+
+
+REMAINDER_KERNEL = """
+@group(0) @binding(0) var<storage, read> given: array<vec2i>;
+@group(0) @binding(1) var<storage, read_write> found: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    if (id.x < arrayLength(&given)) {
+        found[id.x] = positive_remainder(given[id.x].x, u32(given[id.x].y));
+    }
+}
+"""
+
+
+def _remainder(source: str) -> Callable[[str | None], Outcome]:
+    """v modulo n by the function of that file, of numbers that no compiler knows."""
+
+    def run(adapter: str | None) -> Outcome:
+        device = open_device(adapter)
+        values = [*range(-64, 65), -(2**31), -(2**31) + 1, 2**31 - 1]
+        given = np.array([(v, n) for n in range(1, 33) for v in values], np.int32)
+        code = (ROOT / source).read_text("utf-8")
+        pipeline = _compute_pipeline(device, code + REMAINDER_KERNEL)
+        buffers = [device.upload("given", given), device.buffer("found", 4 * len(given))]
+        _dispatch(device, pipeline, buffers, -(-len(given) // 64))
+        found = device.read(buffers[1], np.uint32)
+        v, n = given.astype(np.int64).T
+        wrong = np.flatnonzero(found != np.remainder(v, n))
+        if not len(wrong):
+            return Outcome(True, f"{len(given):,} remainders are right")
+        first = f"{v[wrong[0]]} modulo {n[wrong[0]]} gives {found[wrong[0]]}"
+        return Outcome(False, f"{len(wrong):,} of {len(given):,} are wrong: {first}")
 
     return run
 
@@ -103,24 +138,27 @@ def _compute_pipeline(device: Device, code: str) -> Any:
     )
 
 
+def _dispatch(device: Device, pipeline: Any, buffers: list[Any], groups: int) -> None:
+    """Submits the pipeline over the buffers, in the order of their bindings."""
+    entries = [{"binding": i, "resource": {"buffer": b}} for i, b in enumerate(buffers)]
+    group = device.wgpu.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
+    encoder = device.wgpu.create_command_encoder()
+    scope = encoder.begin_compute_pass()
+    scope.set_pipeline(pipeline)
+    scope.set_bind_group(0, group)
+    scope.dispatch_workgroups(groups)
+    scope.end()
+    device.wgpu.queue.submit([encoder.finish()])
+
+
 def _least_ms(device: Device, pipeline: Any, values: Any, groups: int, repeats: int = 9) -> float:
     """Least of several."""
-    group = device.wgpu.create_bind_group(
-        layout=pipeline.get_bind_group_layout(0),
-        entries=[{"binding": 0, "resource": {"buffer": values}}],
-    )
     # A CPU driver's work is this process': its own time does not see who else wants the cores.
     clock = time.process_time if device.info.is_cpu else time.perf_counter
     times = []
     for _ in range(repeats):
         start = clock()
-        encoder = device.wgpu.create_command_encoder()
-        scope = encoder.begin_compute_pass()
-        scope.set_pipeline(pipeline)
-        scope.set_bind_group(0, group)
-        scope.dispatch_workgroups(groups)
-        scope.end()
-        device.wgpu.queue.submit([encoder.finish()])
+        _dispatch(device, pipeline, [values], groups)
         device.wait()
         times.append(1e3 * (clock() - start))
     return min(times[1:])
@@ -236,20 +274,7 @@ def _bindings(above: bool) -> Callable[[str | None], Outcome]:
         try:
             pipeline = _compute_pipeline(device, "\n".join([*lines, body]))
             buffers = [device.upload(f"b{i}", np.full(4, i, np.uint32)) for i in range(count)]
-            group = device.wgpu.create_bind_group(
-                layout=pipeline.get_bind_group_layout(0),
-                entries=[
-                    {"binding": i, "resource": {"buffer": buffer}}
-                    for i, buffer in enumerate(buffers)
-                ],
-            )
-            encoder = device.wgpu.create_command_encoder()
-            scope = encoder.begin_compute_pass()
-            scope.set_pipeline(pipeline)
-            scope.set_bind_group(0, group)
-            scope.dispatch_workgroups(1)
-            scope.end()
-            device.wgpu.queue.submit([encoder.finish()])
+            _dispatch(device, pipeline, buffers, 1)
             right = int(device.read(buffers[0])[0]) == count * (count - 1) // 2
         except Exception as error:
             return Outcome(above, f"{count} buffers refused: {' '.join(str(error).split())[:80]}")
@@ -271,6 +296,10 @@ PATHS: dict[str, tuple[Path, ...]] = {
         Path("one expression", _contraction("plain")),
         Path("named product", _contraction("named")),
         Path("barrier", _contraction("barrier")),
+    ),
+    "signed-remainder": (
+        Path("signed", _remainder(SIGNED_REMAINDER)),
+        Path("unsigned", _remainder(REMAINDER)),
     ),
     "unwritten-query": (
         Path("all resolved", _unwritten_query(all_of_them=True), isolated=True),

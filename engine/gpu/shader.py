@@ -33,6 +33,10 @@ _ERROR_LINE = re.compile(r"wgsl:(\d+):(\d+)")
 # engine/gpu/faults.py.
 _BARRIER = re.compile(r"bitcast<\w+>\(bitcast<\w+>\((.*)\) \^ (?:vec\du\([\w.]+\)|[\w.]+)\)")
 
+# The file that its workaround replaces: see "signed-remainder" there.
+REMAINDER = "engine/gpu/shaders/remainder.wgsl"
+SIGNED_REMAINDER = "engine/gpu/shaders/remainder_signed.wgsl"
+
 
 class ShaderError(Exception):
     """A shader that does not compile: a fault of ours, so it keeps its traceback."""
@@ -67,7 +71,8 @@ def compose(path: str, slots: Mapping[str, str] | None = None) -> ComposedShader
         if source in pasted:
             return
         pasted.add(source)
-        text = _read(source)
+        signed = source == REMAINDER and not works_around("signed-remainder")
+        text = _read(SIGNED_REMAINDER if signed else source)
         if prefix:
             text = _with_prefix(text, prefix, (names or "").replace(",", " ").split())
         for number, line in enumerate(text.splitlines(), start=1):

@@ -35,7 +35,7 @@ fn light_importance(light: RectLight, position: vec3f, geometric_normal: vec3f, 
 
 // For the `number`th ray; `r` in [0, 1) is spread over the surface's rays.
 fn choose_light(number: u32, r: f32, position: vec3f, geometric_normal: vec3f, normal: vec3f) -> LightChoice {
-    let lights = max(frame.light_count, 1u);
+    let lights: u32 = max(frame.light_count, 1u);
     if (lights <= SHADOW_RAYS) {
         let light = number % lights;
         let rays = (SHADOW_RAYS - light + lights - 1u) / lights; // that go to it

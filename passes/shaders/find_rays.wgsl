@@ -31,8 +31,9 @@ fn main(
     let count = min(atomicLoad(&queue.header.count), atomicLoad(&queue.header.capacity));
     if (index >= count) { return; }
     let slot = ray_slot(index);
-    let kind = slot % pixel.count;
-    let sender = slot / pixel.count;
+    let slots: u32 = pixel.count;
+    let kind = slot % slots;
+    let sender = slot / slots;
     if ((pixel.shared_slots >> kind & 1u) == 0u) {
         if (sender != pixel.own) { return; }
     } else {

@@ -11,7 +11,7 @@
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     var index = (frame.first_group + group.x) * 64u + lane;
     var level = 0u;
-    var size = PROBE_SIZE;
+    var size: u32 = PROBE_SIZE;
     while (level < probe_levels() && index >= size * size) {
         index -= size * size;
         size >>= 1u;

@@ -62,7 +62,7 @@ fn reversed(number: u32) -> u32 {
 fn pixel_in_turn(block: vec2u, turn: u32) -> vec2u {
     let last = REFLECTION_BLOCK - 1u;
     let shift = vec2u(reversed(block.y & last), reversed(block.x & last));
-    let turns = REFLECTION_BLOCK * REFLECTION_BLOCK;
+    let turns: u32 = REFLECTION_BLOCK * REFLECTION_BLOCK;
     // Where a round of turns begins is random: what a pixel sends then, by a sampler whose numbers
     // follow the frames, is not every n-th of them.
     let first = frame.frame_index + pcg(frame.frame_index / turns + pcg(frame.seed));

@@ -1,15 +1,15 @@
 // Textures as texels in one storage buffer: any number, any size, one binding, the same filter on
 // every adapter. A sample is bilinear within one mip level. Needs `texels`.
 #import engine.scene.records
+#import "engine/gpu/shaders/remainder.wgsl"
 
 fn wrap_coordinate(value: i32, size: u32, mode: u32) -> u32 {
-    let n = i32(size);
-    if (mode == 1u) { return u32(clamp(value, 0, n - 1)); }
+    if (mode == 1u) { return u32(clamp(value, 0, i32(size) - 1)); }
     if (mode == 2u) {
-        let period = ((value % (2 * n)) + 2 * n) % (2 * n);
-        return u32(select(period, 2 * n - 1 - period, period >= n));
+        let place = positive_remainder(value, 2u * size);
+        return select(place, 2u * size - 1u - place, place >= size);
     }
-    return u32(((value % n) + n) % n);
+    return positive_remainder(value, size);
 }
 
 fn srgb_to_linear(c: vec3f) -> vec3f {

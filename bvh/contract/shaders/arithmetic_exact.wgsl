@@ -170,21 +170,22 @@ fn soft_div(a: u32, b: u32) -> u32 {
     let x = unpack_normal(m);
     let y = unpack_normal(n);
     var exponent = x.exponent - y.exponent + 127;
+    let divisor: u32 = y.significand;
     var rest = x.significand;
-    if (rest < y.significand) {
+    if (rest < divisor) {
         rest <<= 1u;
         exponent -= 1;
     }
     // Long division: one bit, then three digits of 8 bits and one of 2.
     var quotient = 1u;
-    rest -= y.significand;
+    rest -= divisor;
     for (var digit = 0u; digit < 3u; digit += 1u) {
         rest <<= 8u;
-        quotient = (quotient << 8u) | (rest / y.significand);
-        rest %= y.significand;
+        quotient = (quotient << 8u) | (rest / divisor);
+        rest %= divisor;
     }
     rest <<= 2u;
-    quotient = (quotient << 2u) | (rest / y.significand);
-    rest %= y.significand;
+    quotient = (quotient << 2u) | (rest / divisor);
+    rest %= divisor;
     return round_pack(sign, exponent, quotient | select(0u, 1u, rest != 0u));
 }

@@ -124,7 +124,7 @@ fn load(segment: u32, lane: u32) -> Clusters {
     }
     workgroupBarrier();
     // Every segment has left up to so many.
-    let most = parameters.roots_below;
+    let most: u32 = parameters.roots_below;
     for (var k = 0u; k < PER_LANE; k += 1u) {
         let at = lane + k * LANES;
         let below = at / most;

@@ -92,7 +92,7 @@ fn main(
     let levels = parameters.y;
     let first = level_starts[parameters.x];
     let last = level_starts[parameters.x + 1u];
-    let width = 1u << (levels - 1u);
+    let width: u32 = 1u << (levels - 1u);
     let treelets = 256u / width;
     let mine = lane / width;
     let place = lane % width;
