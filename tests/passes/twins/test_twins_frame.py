@@ -282,8 +282,8 @@ BROKEN = {
     ),
     "other mirror period": (
         "passes/shaders/textures.wgsl",
-        "2 * n - 1 - period",
-        "period - n",
+        "2u * size - 1u - place",
+        "place - size",
         {"gbuffer/resolve", "shade/reflection"},
     ),
     "alpha inverted": (
