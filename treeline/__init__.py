@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from bvh import build_defaults as default
 from engine.gpu.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
     from engine.gpu.device import Device
     from engine.scene.scene import Scene
     from passes.prepare import PreparedScene
@@ -133,6 +133,8 @@ def cast_rays(
     Raises ValueError for another shape, and for a ray that is not finite in float32 (t_max may be
     inf) with its number; RuntimeError where traversal failed.
     """
+    import numpy as np
+
     from bvh.gpu.default_kernel import default_kernel
     from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans, scene_has_spheres
     from bvh.rays import make_rays

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from benchmarks.card_records import CPU, GPU, Sizes, Step, make_steps, run_step
 from benchmarks.committed_records import RECORDS, ROOT
-from treeline.cli import app
+from treeline.cli.commands import app
 
 ASSETS = Path("/models")
 

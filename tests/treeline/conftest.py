@@ -24,7 +24,7 @@ from passes.ray_spread import RaySpread, ray_spread
 from passes.rays import REFLECTION, SHADOW
 from passes.slot_counts import SLOT_COUNTS
 from treeline.chrome_trace import chrome_trace
-from treeline.cli import app
+from treeline.cli.commands import app
 from treeline.json_text import json_text
 from treeline.measure import SizeRun, measure_size
 from treeline.phase_log import PhaseLog

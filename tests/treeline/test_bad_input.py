@@ -190,25 +190,40 @@ def test_a_picture_beyond_the_limits(
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "told"),
     [
-        ["render", "--nodes", "fp8", "--out", "f.png"],
-        ["render", "--leaf", "3", "--out", "f.png"],
-        ["render", "--no-such-option", "--out", "f.png"],
-        ["render"],
-        ["report", "--frames", "0", "--out", "x"],
-        ["rays", "--kind", "glossy", "--out", "f.npz"],
-        ["no-such-command"],
+        ("render --out f.png --upsampel edge", "no such option: --upsampel"),
+        ("render", "missing option '--out' (see treeline render --help)"),
+        ("render --out", "option '--out' requires an argument"),
+        ("render f.png --out f.png", "unexpected extra argument(s) (f.png)"),
+        ("compare a.json", "missing argument 'b' (see treeline compare --help)"),
+        ("report --frames 0 --out x", "'--frames': Input should be greater than or equal to 1"),
+        ("report --frames two --out x", "'--frames': Input should be a valid integer"),
+        ("rays --kind glossy --out f.npz", "'--kind': 'glossy' is not one of 'primary', 'mirror'"),
+        ("rendr", "no such command 'rendr'. Did you mean 'render'? (see treeline --help)"),
+        ("bench traces", "no such command 'traces'. Did you mean 'trace'?"),
+        ("--verbose", "no such option: --verbose (Possible options: --version) (see"),
     ],
 )
-def test_wrong_usage_is_exit_2(run: Run, words: list[str]) -> None:
-    result = run(*words)
-    assert result.exit_code == 2 and "Traceback" not in result.output
+def test_wrong_usage_is_one_line(run: Run, one_line: OneLine, words: str, told: str) -> None:
+    result = run(*words.split())
+    assert told in one_line(result, 2)
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_words_that_are_left_out_are_no_mistake_to_tell(run: Run) -> None:
+    """Of a command with commands: its help, and the exit code of wrong usage."""
+    for words in ((), ("bench",), ("contract",)):
+        result = run(*words)
+        assert result.exit_code == 2
+        assert "Usage: treeline" in result.stdout and result.stderr == ""
 
 
 def test_wrong_values_are_one_line(run: Run, box: Path, tmp_path: Path, one_line: OneLine) -> None:
     png, scene = tmp_path / "f.png", ("--scene", box)
     assert "magic" in one_line(run("inspect", *scene, "--builder", "magic"), 2)
+    assert "fp8" in one_line(run("inspect", *scene, "--nodes", "fp8"), 2)
+    assert "leaf must be 1, 2 or 4" in one_line(run("inspect", *scene, "--leaf", 3), 2)
     assert "smell" in one_line(run("render", *scene, "--aov", "smell", "--out", png), 2)
     assert "f.jpg" in one_line(run("render", *scene, "--out", tmp_path / "f.jpg"), 2)
     assert "f.bin" in one_line(run("build", *scene, "--out", tmp_path / "f.bin"), 2)

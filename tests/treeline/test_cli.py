@@ -13,7 +13,7 @@ from PIL import Image
 from typer.main import get_command
 
 from bvh.gpu.default_kernel import default_kernel
-from treeline.cli import app
+from treeline.cli.commands import app
 
 Run = Callable[..., Any]
 OneLine = Callable[[Any, int], str]

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,9 @@ from PIL import ImageGrab
 Run = Callable[..., Any]
 OneLine = Callable[[Any, int], str]
 Process = Callable[..., "subprocess.Popen[str]"]
+
+ROOT = Path(__file__).resolve().parents[2]
+CONSOLE_ENTRY = "from treeline.cli import main; main()"  # what the installed script does
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -36,6 +40,26 @@ def test_an_interrupted_report_leaves_nothing(
     assert child.returncode == code
     assert stdout == "" and "Traceback" not in stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == ["box.obj"]
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy._core.multiarray", "treeline.cli.report"])
+@pytest.mark.parametrize("start", [("-m", "treeline"), ("-c", CONSOLE_ENTRY)])
+def test_interrupted_while_it_starts(
+    start: tuple[str, str], module: str, box: Path, tmp_path: Path
+) -> None:
+    """Imports take longest then; Python says when one has ended. The command never ends itself."""
+    command = ("report", "--quiet", "--scene", box, "--frames", "100000", "--out", tmp_path / "out")
+    words = (sys.executable, "-X", "importtime", *start, *command)
+    child = subprocess.Popen(words, cwd=ROOT, stdout=-1, stderr=-1, text=True)
+    assert child.stdout is not None and child.stderr is not None
+    with child.stdout, child.stderr:
+        for line in child.stderr:
+            if line.split("|")[-1].strip() == module:
+                break
+        child.send_signal(signal.SIGINT)
+        told = [line for line in child.stderr if not line.startswith("import time:")]
+        assert child.wait(timeout=50) == 130
+        assert told == [] and child.stdout.read() == ""
 
 
 def test_plain_text_where_nobody_looks(box: Path, process: Process) -> None:

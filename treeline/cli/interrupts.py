@@ -10,6 +10,8 @@ import sys
 from types import FrameType
 from typing import Any
 
+CODE = 130  # of a command that Ctrl-C ended
+
 _noted: list[BaseException] = []
 
 
