@@ -123,6 +123,7 @@ def unpack_2x16_float(words: U32) -> F32:
 
 def store_unorm(texture: Any, pixels: Any, colors: F32) -> None:
     """textureStore of opaque colours [n, 3] at lanes' `pixels` (x, y) into rgba8unorm, U8 [height,
-    width, 4]."""
+    width, 4]; into F32 the same steps of 1/255 before they are rounded."""
     opaque = vector(colors[:, 0], colors[:, 1], colors[:, 2], 1.0)
-    texture[pixels.y, pixels.x] = np.rint(np.float32(255.0) * clamp(opaque, 0.0, 1.0))
+    steps = np.float32(255.0) * clamp(opaque, 0.0, 1.0)
+    texture[pixels.y, pixels.x] = steps if texture.dtype == np.float32 else np.rint(steps)

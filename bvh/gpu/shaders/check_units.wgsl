@@ -2,6 +2,7 @@
 
 #import bvh.gpu.validate
 #import bvh.layout
+#import "bvh/contract/shaders/float_bits.wgsl"
 
 @group(0) @binding(0) var<uniform> parameters: CheckParameters;
 @group(0) @binding(1) var<storage, read> words: array<u32>;
@@ -9,9 +10,12 @@
 @group(0) @binding(3) var<storage, read_write> uses: array<atomic<u32>>;
 @group(0) @binding(4) var<storage, read_write> findings: array<atomic<u32>>;
 
+// As integers that order like the floats: a verdict must not depend on what a driver takes a
+// denormal or a NaN for.
 struct Bounds {
-    low: vec3f,
-    high: vec3f,
+    low: vec4i, // w is 0
+    high: vec4i,
+    numbers: bool,
 }
 
 fn fault(kind: u32, unit: u32) {
@@ -32,36 +36,35 @@ fn link(unit: u32) -> u32 {
     return parent_links[parameters.base_unit + unit];
 }
 
-fn real(at: u32) -> f32 {
-    return bitcast<f32>(word(at));
+fn bounds_of(low: vec3u, high: vec3u) -> Bounds {
+    let a = vec4u(low, 0u);
+    let b = vec4u(high, 0u);
+    return Bounds(order4(a), order4(b), !any(is_nan4(a) | is_nan4(b)));
+}
+
+fn words_at(at: u32) -> vec3u {
+    return vec3u(word(at), word(at + 1u), word(at + 2u));
 }
 
 fn slot_bounds(unit: u32, half: bool, slot: u32) -> Bounds {
     if (half) {
         let at = unit * UNIT_WORDS + BOX_BOUNDS_WORD + slot * BOX_FP16_CHILD_WORDS;
-        let a = unpack2x16float(word(at));
-        let b = unpack2x16float(word(at + 1u));
-        let c = unpack2x16float(word(at + 2u));
-        return Bounds(vec3f(a, b.x), vec3f(b.y, c));
+        let pairs = words_at(at);
+        let low = half_to_float4(vec4u(pairs & vec3u(0xffffu), 0u));
+        let high = half_to_float4(vec4u(pairs >> vec3u(16u), 0u));
+        return bounds_of(vec3u(low.x, high.x, low.y), vec3u(high.y, low.z, high.z));
     }
     let at = unit * UNIT_WORDS + BOX_BOUNDS_WORD + slot * BOX_FP32_CHILD_WORDS;
-    return Bounds(vec3f(real(at), real(at + 1u), real(at + 2u)),
-        vec3f(real(at + 3u), real(at + 4u), real(at + 5u)));
-}
-
-// By bits: a compiler may take every number for one.
-fn is_number(v: vec3f) -> bool {
-    return all((bitcast<vec3u>(v) & vec3u(0x7fffffffu)) <= vec3u(0x7f800000u));
+    return bounds_of(words_at(at), words_at(at + 3u));
 }
 
 fn encloses(outer: Bounds, inner: Bounds) -> bool {
-    return is_number(outer.low) && is_number(outer.high) && all(outer.low <= inner.low) &&
-        all(outer.high >= inner.high);
+    return outer.numbers && all(outer.low <= inner.low) && all(outer.high >= inner.high);
 }
 
-fn vertex(unit: u32, slot: u32) -> vec3f {
-    let at = unit * UNIT_WORDS + 3u * slot;
-    return vec3f(real(at), real(at + 1u), real(at + 2u));
+fn vertex(unit: u32, slot: u32) -> Bounds {
+    let corner = words_at(unit * UNIT_WORDS + 3u * slot);
+    return bounds_of(corner, corner);
 }
 
 fn is_box(kind: u32) -> bool {
@@ -138,16 +141,13 @@ fn link_is_sound(unit: u32) -> bool {
 // may be repeated, all boxes on the way and the block have something in common.
 fn check_block(block: u32, kind: u32) {
     tally(2u, 1u);
-    var own = Bounds(vertex(block, 0u), vertex(block, 0u));
-    var numbers = is_number(own.low);
+    var own = vertex(block, 0u);
     for (var slot = 1u; slot < min(3u + kind, 5u); slot += 1u) {
-        numbers = numbers && is_number(vertex(block, slot));
-        own.low = min(own.low, vertex(block, slot));
-        own.high = max(own.high, vertex(block, slot));
+        let corner = vertex(block, slot);
+        own = Bounds(min(own.low, corner.low), max(own.high, corner.high), own.numbers && corner.numbers);
     }
-    let at = HEADER_BOUNDS_WORD;
-    let whole = Bounds(vec3f(real(at), real(at + 1u), real(at + 2u)),
-        vec3f(real(at + 3u), real(at + 4u), real(at + 5u)));
+    let numbers = own.numbers;
+    let whole = bounds_of(words_at(HEADER_BOUNDS_WORD), words_at(HEADER_BOUNDS_WORD + 3u));
     if (!numbers) { fault(FAULT_BOX, block); } else if (!encloses(whole, own)) { fault(FAULT_BOX, 0u); }
     var unit = block;
     while (numbers && unit != 2u && link_is_sound(unit)) {
@@ -158,9 +158,8 @@ fn check_block(block: u32, kind: u32) {
         if (parameters.most_uses == 1u) {
             if (!encloses(bounds, own)) { fault(FAULT_BOX, parent); }
         } else {
-            own = Bounds(max(own.low, bounds.low), min(own.high, bounds.high));
-            let met = is_number(bounds.low) && is_number(bounds.high) && all(own.low <= own.high);
-            if (!met) {
+            own = Bounds(max(own.low, bounds.low), min(own.high, bounds.high), bounds.numbers);
+            if (!own.numbers || any(own.low > own.high)) {
                 fault(FAULT_BOX, parent);
                 break;
             }

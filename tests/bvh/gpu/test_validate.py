@@ -17,7 +17,7 @@ from bvh.gpu.validate import (
     judge,
 )
 from bvh.header import unpack_header
-from bvh.layout import BOX_BOUNDS_WORD, INVALID_POINTER
+from bvh.layout import BOX_BOUNDS_WORD, INVALID_POINTER, NODE_BOX_FP16, NODE_BOX_FP32
 
 COUNT = 700
 
@@ -203,6 +203,33 @@ def test_fans(device: Any, fans: Blas, rng: Any) -> None:
             at = int(rng.integers(32, table // 2))
             words[at] = rng.choice([0, 0x15, INVALID_POINTER, words[at] ^ 1, words[at] ^ 8])
         _check(device, validator, words, links)
+
+
+@pytest.mark.parametrize("kind,slot_words", [(NODE_BOX_FP32, 6), (NODE_BOX_FP16, 3)])
+def test_denormals_count(device: Any, validator: Any, rng: Any, kind: int, slot_words: int) -> None:
+    """A bound beside a corner at 0 and a denormal away, which a driver may take for 0."""
+    points = np.maximum(rng.normal(size=(40, 3, 3)), 0).astype(np.float32)
+    nodes = "fp16" if kind == NODE_BOX_FP16 else "fp32"
+    options = BuildOptions(nodes=nodes, reinsertion=0)
+    ids = np.arange(len(points), dtype=np.uint32)
+    blas = build_blas(points, np.zeros_like(ids), ids, np.ones(1, np.bool_), options)
+    tried = 0
+    for block in range(unpack_header(blas.words).leaf_unit, len(blas.parents)):
+        parent, above = 16 * int(blas.parents[block] >> 3), blas.parents[block] & 7
+        if above != kind or blas.words[16 * block : 16 * block + 9 : 3].all():
+            continue  # no node of this kind, or a corner not at x = 0
+        slot = int(np.flatnonzero(blas.words[parent : parent + 4] >> 3 == block)[0])
+        at = parent + BOX_BOUNDS_WORD + slot_words * slot  # low x
+        for low, kinds in ((1, ["box"]), (0x80000001, []), (0x80000000, [])):
+            words = blas.words.copy()
+            half = words[at] & 0xFFFF0000 | low >> 16 | low & 1
+            words[at] = half if kind == NODE_BOX_FP16 else low
+            found = _check(device, validator, words, blas.parents)
+            assert [text.split(":")[0] for text in found] == kinds
+        tried += 1
+        if tried == 3:
+            break
+    assert tried
 
 
 def test_headers_are_looked_at_first() -> None:

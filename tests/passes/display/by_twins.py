@@ -26,7 +26,8 @@ def by_twins(
     value_range: tuple[float, float] | None = None,
     baseline: Any = None,
 ) -> tuple[Any, Any]:
-    """What the twins make of the frame's resources: the picture and the range record."""
+    """What the twins make of the frame's resources: the picture, in steps of 1/255 that are not
+    rounded yet, and the range record."""
     arrays = read_resources(frame.data, frame.inputs)
     uniforms = np.zeros((), DISPLAY_UNIFORMS.dtype)
     if output.count:
@@ -53,7 +54,7 @@ def by_twins(
         "display": uniforms,
         "display_range": np.zeros((), DISPLAY_RANGE.dtype),
         "palette": np.concatenate([palette_colours(palette), opaque], 1).view(np.uint32).ravel(),
-        "shown": np.zeros((frame.data.height, frame.data.width, 4), np.uint8),
+        "shown": np.zeros((frame.data.height, frame.data.width, 4), np.float32),
     }
     depth = output.name == "depth"
     if has_range(output):
@@ -62,6 +63,19 @@ def by_twins(
     run(output.shader.rpartition("/")[2].removesuffix(".wgsl"), arrays)
     assert (arrays["shown"][..., 3] == 255).all()
     return arrays["shown"][..., :3], arrays["display_range"]
+
+
+# A driver rounds what it stores into 8 bits to within this part of a step: Direct3D's tolerance of
+# float to integer conversions (functional specification, 3.2.3.6), which the hardware is made for.
+STORED_WITHIN = 0.6
+# Before that: WGSL bounds log2's error by 3 ULP and exp2's, of arguments above -4, by 11, so that
+# the relative error of `pow` in an sRGB curve is below 4e-6; all else is some roundings.
+COLOURS_WITHIN = 255 * 1e-5
+
+
+def assert_shown(found: Any, steps: Any) -> None:
+    """A picture that was read is the one that the twins make, at every pixel."""
+    assert np.abs(found - steps).max() <= STORED_WITHIN + COLOURS_WITHIN
 
 
 def run(stage: str, arrays: dict[str, Any], **settings: Any) -> None:
