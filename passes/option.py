@@ -46,19 +46,23 @@ class ViewSettings:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What other options must be for one to change anything; `text` goes on after "needs", in few
-    letters, as it stands in a narrow column."""
+    """What other options must be for one to change anything: in one of `ways`, each a field of
+    FrameOptions and the values that do. `text` goes on after "needs", in few letters, as it stands
+    in a narrow column."""
 
     text: str
-    met: Callable[[FrameOptions], bool]
+    ways: tuple[tuple[str, tuple[Any, ...]], ...]
+
+    def met(self, frame: FrameOptions) -> bool:
+        return any(getattr(frame, name) in values for name, values in self.ways)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     """One setting. `choices` for a choice; `low`, `high` and `step` for a number (a step of whole
     numbers means that it is one). Bits are eight, one a group of instances. `follows`: terms that
-    change with `cost_term`, each with the reason why they must. Where `need` is not met the frame
-    is the same whatever the value. `section` is the heading that lists have it under."""
+    change with `cost_term`, each with the reason why they must. Where one of `needs` is not met the
+    frame is the same whatever the value. `section` is the heading that lists have it under."""
 
     name: str
     label: str
@@ -73,8 +77,12 @@ class Option:
     high: float = 1.0
     step: float = 0.01
     follows: tuple[tuple[str, str], ...] = ()
-    need: Need | None = None
+    needs: tuple[Need, ...] = ()
     section: str = ""
+
+    def lacks(self, frame: FrameOptions) -> Need | None:
+        """The first of its needs that a frame does not meet."""
+        return next((need for need in self.needs if not need.met(frame)), None)
 
     def set(self, settings: ViewSettings, value: Any) -> ViewSettings:
         """The settings with this value. UserError for one that is not allowed."""
@@ -128,7 +136,7 @@ def of_settings(name: str, label: str, scope: str, term: str, **more: Any) -> Op
     )
 
 
-def mask_of(ray_type: str, need: Need | None = None) -> Option:
+def mask_of(ray_type: str, needs: tuple[Need, ...] = ()) -> Option:
     def put(settings: ViewSettings, value: int) -> ViewSettings:
         return replace(settings, frame=settings.frame.with_mask(ray_type, value))
 
@@ -143,7 +151,7 @@ def mask_of(ray_type: str, need: Need | None = None) -> Option:
         put=put,
         high=FULL_MASK,
         step=1,
-        need=need,
+        needs=needs,
         follows=(
             ("rays", "what sees past an instance ends elsewhere, and other rays start there"),
             ("any-hit", "an instance that is not seen has no candidates"),

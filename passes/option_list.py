@@ -8,7 +8,7 @@ viewer's controls. Those, their effect texts and random tests loop over `OPTIONS
 from dataclasses import replace
 
 from engine.gpu.errors import UserError
-from passes.option import COST_TERMS, KINDS, SCOPES, Option, ViewSettings
+from passes.option import COST_TERMS, KINDS, SCOPES, Need, Option, ViewSettings
 from passes.options.build import BUILD, UPDATE
 from passes.options.hits import ANY_HIT, ANY_HIT_PASSES, HIT_TABLE
 from passes.options.picture import FILTERS, GBUFFER, MOTION, PICTURE
@@ -28,6 +28,7 @@ __all__ = [
     "ViewSettings",
     "changed",
     "find_option",
+    "idle",
 ]
 
 # Sizes are the window's, lights the scene's, and queues hold every ray unless a test wants them to
@@ -59,6 +60,18 @@ def find_option(name: str) -> Option:
         if option.name == name:
             return option
     raise UserError(f"no option is named '{name}'; known: {', '.join(o.name for o in OPTIONS)}")
+
+
+def idle(settings: ViewSettings) -> tuple[tuple[Option, Need], ...]:
+    """The options that are not as by default and all the same change nothing of the frame, each
+    with what it lacks."""
+    default = ViewSettings()
+    lacking = (
+        (option, option.lacks(settings.frame))
+        for option in OPTIONS
+        if option.get(settings) != option.get(default)
+    )
+    return tuple((option, need) for option, need in lacking if need is not None)
 
 
 def changed(old: ViewSettings, new: ViewSettings) -> tuple[Option, ...]:

@@ -2,6 +2,10 @@
 
 from passes.frame_options import ANY_HIT_MODES, ANY_HITS, HIT_TABLES, MOST_ROUNDS
 from passes.option import Need, Option, of_frame
+from passes.options.needs import QUEUES, REFLECTION_RAYS_SENT, TRAVERSAL_RUNS
+
+# The instruction's traversal has no rounds.
+ROUNDS = Need("fast traversal", (("traversal", ("fast",)),))
 
 ANY_HIT: tuple[Option, ...] = (
     of_frame(
@@ -11,6 +15,7 @@ ANY_HIT: tuple[Option, ...] = (
         "frame",
         "any-hit",
         choices=tuple(ANY_HITS),
+        needs=(TRAVERSAL_RUNS,),
         help="What rays do where a triangle may have a hole: test it, take it for opaque, or "
         "reject it untested, the worst case.",
     ),
@@ -24,6 +29,7 @@ ANY_HIT_PASSES: tuple[Option, ...] = (
         "frame",
         "any-hit",
         choices=ANY_HIT_MODES,
+        needs=(QUEUES, ROUNDS),
         help="Where rays test for holes: inline, or in passes between rounds of traversal.",
         follows=(("nodes", "rays whose candidate was rejected are traced again from the root"),),
     ),
@@ -36,7 +42,7 @@ ANY_HIT_PASSES: tuple[Option, ...] = (
         low=1,
         high=MOST_ROUNDS,
         step=1,
-        need=Need("queue mode", lambda frame: frame.any_hit_mode == "queue"),
+        needs=(QUEUES, ROUNDS, Need("queue mode", (("any_hit_mode", ("queue",)),))),
         help="Rounds of traversal before the one that tests inline.",
     ),
 )
@@ -49,6 +55,7 @@ HIT_TABLE: tuple[Option, ...] = (
         "frame",
         "hit shading",
         choices=HIT_TABLES,
+        needs=(REFLECTION_RAYS_SENT,),
         help="Where a hit finds its material: in one table, by way of its object, or in a record "
         "that each object has of its own.",
     ),

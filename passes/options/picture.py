@@ -49,7 +49,7 @@ MOTION: tuple[Option, ...] = (
         "frame",
         "raster",
         help="A pass for how far what each pixel shows has moved since the picture before.",
-        need=Need("no history", lambda frame: frame.history == 0),
+        needs=(Need("no history", (("history", (0,)),)),),
     ),
 )
 

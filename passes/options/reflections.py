@@ -12,11 +12,11 @@ from passes.frame_options import (
     UPSAMPLES,
 )
 from passes.option import Need, Option, of_frame
+from passes.options.needs import REFLECTION_RAYS_SENT
 
-BY_RAYS = Need("rays", lambda frame: frame.reflections == "rays")
-BLOCKS = Need("half scale", lambda frame: frame.reflection_block > 1)
-SCREEN = Need("screen", lambda frame: frame.reflections == "screen")
-PROBE = Need("a probe", lambda frame: frame.has_probe)
+BLOCKS = Need("half scale", (("reflection_scale", ("half", "quarter")),))
+SCREEN = Need("screen", (("reflections", ("screen",)),))
+PROBE = Need("a probe", (("reflections", ("screen",)), ("rough_fallback", ("probe",))))
 
 REFLECTION_RAYS: tuple[Option, ...] = (
     of_frame(
@@ -47,7 +47,7 @@ REFLECTION_RAYS: tuple[Option, ...] = (
         "frame",
         "filters",
         choices=UPSAMPLES,
-        need=BLOCKS,
+        needs=(BLOCKS,),
         help="What pixels without a reflection ray are shown: what rays nearby bring to surfaces "
         "like theirs, or their block's ray as it is.",
     ),
@@ -58,7 +58,7 @@ REFLECTION_RAYS: tuple[Option, ...] = (
         "frame",
         "rays",
         choices=NARROW_LOBES,
-        need=BLOCKS,
+        needs=(BLOCKS,),
         help="Where rays are shared, pixels whose reflection is sharper than these can show, as of "
         "mirrors, send a ray of their own besides, or share as all others do.",
         follows=(
@@ -75,7 +75,7 @@ REFLECTION_RAYS: tuple[Option, ...] = (
         low=1,
         high=MOST_BOUNCES,
         step=1,
-        need=BY_RAYS,
+        needs=(REFLECTION_RAYS_SENT,),
         help="The most rays of a path of reflections; what the last one hits reflects the "
         "environment.",
     ),
@@ -101,7 +101,7 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         low=1,
         high=MOST_SCREEN_STEPS,
         step=1,
-        need=SCREEN,
+        needs=(SCREEN,),
         help="How many steps a reflection may take over the screen; a longer way has longer steps.",
     ),
     of_frame(
@@ -111,7 +111,7 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=PROBE_SIZES,
-        need=PROBE,
+        needs=(PROBE,),
         help="Pixels a side of the probe that shows what a reflection does not find on the screen; "
         "0: by the picture's size.",
     ),
@@ -122,7 +122,7 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=PROBE_POSITIONS,
-        need=PROBE,
+        needs=(PROBE,),
         help="Where the probe stands: at the camera, or in the middle of the scene's box.",
     ),
 )

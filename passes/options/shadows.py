@@ -3,8 +3,11 @@
 from passes.frame_options import LIGHT_CHOICES, MOST_SHADOW_RAYS, SHADOW_MAP_SIZES, SHADOWS
 from passes.option import Need, Option, of_frame
 
-MAP = Need("a map", lambda frame: frame.has_shadow_map)
-OCCLUSION_RAYS = Need("occlusion", lambda frame: frame.occlusion)
+MAP = Need(
+    "a map",
+    (("shadows", ("map",)), ("reflections", ("screen",)), ("rough_fallback", ("probe",))),
+)
+OCCLUSION_RAYS = Need("occlusion", (("occlusion", (True,)),))
 
 SHADOW_MAP: tuple[Option, ...] = (
     of_frame(
@@ -24,7 +27,7 @@ SHADOW_MAP: tuple[Option, ...] = (
         "frame",
         "raster",
         choices=SHADOW_MAP_SIZES,
-        need=MAP,
+        needs=(MAP,),
         help="Pixels a side of each of a shadow map's five faces; 0: by the picture's size.",
     ),
 )
@@ -70,7 +73,7 @@ OCCLUSION: tuple[Option, ...] = (
         "nodes",
         high=50.0,
         step=0.05,
-        need=OCCLUSION_RAYS,
+        needs=(OCCLUSION_RAYS,),
         help="How far occlusion rays reach, metres; 0: a part of the scene's size.",
         follows=(("any-hit", "rays that reach further meet more candidates"),),
     ),

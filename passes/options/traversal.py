@@ -3,6 +3,7 @@
 from bvh.gpu.trace_rays import STACK_SIZES, TRAVERSALS
 from passes.frame_options import PRIMARY
 from passes.option import OTHER_ORDER, Need, Option, kernel_of, mask_of, of_frame
+from passes.options.needs import TRAVERSAL_RUNS, sent, some_sent
 from passes.ray_kernel import FRAME_LOOPS, LOOPS, SORTS, STACKS
 from passes.rays import RAY_TYPES, RayType
 
@@ -14,6 +15,7 @@ TRAVERSAL: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=TRAVERSALS,
+        needs=(TRAVERSAL_RUNS,),
         help="Our own arithmetic, or every node through the instruction as defined (slow).",
         follows=(OTHER_ORDER,),
     ),
@@ -24,6 +26,7 @@ TRAVERSAL: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=FRAME_LOOPS,
+        needs=(TRAVERSAL_RUNS,),
         help="One loop for nodes and leaves, an inner loop for nodes (two), an outer one for alpha "
         "tests (three), or what is fastest on this kind of adapter.",
     ),
@@ -33,6 +36,7 @@ TRAVERSAL: tuple[Option, ...] = (
         "flag",
         "frame",
         "nodes",
+        needs=(some_sent("any-hit rays", (ray for ray in RAY_TYPES if ray.any_hit)),),
         help="Nearest child first for any-hit rays, too.",
         follows=(OTHER_ORDER,),
     ),
@@ -46,26 +50,22 @@ STACK: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=STACK_SIZES,
+        needs=(TRAVERSAL_RUNS,),
         help="Entries of a ray's stack to begin with; a frame that needs more is drawn again.",
     ),
 )
 
 
-def sent(ray: RayType) -> Need:
-    """Frames without such rays are the same whatever they would do."""
-    return Need("its rays", ray.is_sent)
-
-
 MASKS: tuple[Option, ...] = (
     mask_of(PRIMARY),
     # What is found on the screen or in a map keeps to the masks, too.
-    *(mask_of(ray.name, None if ray.choice else sent(ray)) for ray in RAY_TYPES),
+    *(mask_of(ray.name, () if ray.choice else sent(ray)) for ray in RAY_TYPES),
 )
 
 
 def kernel_options(ray: RayType) -> tuple[Option, ...]:
     """What a ray type's traversal kernel is built with."""
-    ray_type, need = ray.name, sent(ray)
+    ray_type, needs = ray.name, sent(ray)
     return (
         kernel_of(
             "sort",
@@ -75,7 +75,7 @@ def kernel_options(ray: RayType) -> tuple[Option, ...]:
             choices=SORTS,
             help=f"Nearest child first for {ray_type} rays, or as the frame says.",
             follows=(OTHER_ORDER,),
-            need=need,
+            needs=needs,
         ),
         kernel_of(
             "loops",
@@ -85,7 +85,7 @@ def kernel_options(ray: RayType) -> tuple[Option, ...]:
             choices=LOOPS,
             help=f"One loop for the nodes and leaves of {ray_type} rays, two or three, or as the "
             "frame says.",
-            need=need,
+            needs=needs,
         ),
         kernel_of(
             "stack",
@@ -94,7 +94,7 @@ def kernel_options(ray: RayType) -> tuple[Option, ...]:
             "time a node",
             choices=STACKS,
             help=f"Entries of a {ray_type} ray's stack to begin with, or as the frame says.",
-            need=need,
+            needs=needs,
         ),
     )
 
@@ -118,6 +118,6 @@ COUNTERS: tuple[Option, ...] = (
         "none",
         help="Counts lanes of subgroups in the counted frame, too: how many are at work together, "
         "and how many nodes they fetch. Slower.",
-        need=Need("counters", lambda frame: frame.count),
+        needs=(Need("counters", (("count", (True,)),)),),
     ),
 )

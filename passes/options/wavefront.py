@@ -2,6 +2,7 @@
 
 from passes.frame_options import COMPACTIONS, EVERY_TYPE, HIT_SORTS, PASSES, RAY_SORTS
 from passes.option import Need, Option, of_frame
+from passes.options.needs import QUEUES, REFLECTION_RAYS_SENT, SHADOW_RAYS_SENT
 from passes.rays import RAY_TYPES
 
 WAVEFRONT: tuple[Option, ...] = (
@@ -12,6 +13,7 @@ WAVEFRONT: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=PASSES,
+        needs=(REFLECTION_RAYS_SENT, SHADOW_RAYS_SENT),
         help="Each ray type traced in a pass of its own, or those that do not wait for each other "
         "mixed in one.",
     ),
@@ -22,6 +24,7 @@ WAVEFRONT: tuple[Option, ...] = (
         "frame",
         "queues",
         choices=COMPACTIONS,
+        needs=(QUEUES,),
         help="How rays get their places in a queue: votes in workgroup memory, or prefix sums by "
         "subgroup, where the adapter has them.",
     ),
@@ -32,6 +35,7 @@ WAVEFRONT: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=RAY_SORTS,
+        needs=(QUEUES,),
         help="Rays in the order of their octant and of where they start (Morton code, 4 or 9 bits "
         "an axis) before they are traced.",
         follows=(("queues", "the sort has passes of its own"),),
@@ -43,7 +47,7 @@ WAVEFRONT: tuple[Option, ...] = (
         "frame",
         "time a node",
         choices=(EVERY_TYPE, *(ray.name for ray in RAY_TYPES)),
-        need=Need("a ray sort", lambda frame: frame.ray_sort != "none"),
+        needs=(QUEUES, Need("a ray sort", (("ray_sort", ("coarse", "fine")),))),
         help="Which ray types a ray sort is for.",
     ),
     of_frame(
@@ -53,6 +57,7 @@ WAVEFRONT: tuple[Option, ...] = (
         "frame",
         "hit shading",
         choices=HIT_SORTS,
+        needs=(REFLECTION_RAYS_SENT,),
         help="Hits of one material next to each other before they are shaded.",
     ),
 )

@@ -11,6 +11,7 @@ from rich.table import Table
 from engine.gpu.errors import UserError
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.json_text import json_text
@@ -183,6 +184,7 @@ def _measure(common: Common, asked: Asked) -> "Ablation":
             )
         width, height = parse_size(asked.size or defaults[0])
         build = common.build_options()
+        note_idle(FrameOptions(width, height, **asked.frame), quiet=common.quiet)
         progress.begin("loading the scene")
         scene = common.load_scene()
         time = asked.time

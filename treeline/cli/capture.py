@@ -9,6 +9,7 @@ from engine.gpu.errors import CheckFailed, UserError
 from treeline.cli.build import check_npz
 from treeline.cli.console import emit_json, steps
 from treeline.cli.frame_flags import RaysSent
+from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.outputs import check_writable
 
@@ -42,6 +43,7 @@ def capture(
     if not sent:
         raise UserError("a frame with these options sends no rays: there is nothing to capture")
     chosen = find_queues(queue, sent) if queue else sent
+    note_idle(options, quiet=common.quiet)
     with steps(common.quiet) as progress:
         device = common.open_device()
         progress.begin("loading the scene")

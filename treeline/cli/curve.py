@@ -9,6 +9,7 @@ import typer
 from engine.gpu.errors import UserError
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.cli.reference import read_reference
@@ -185,6 +186,7 @@ def _measure(
         width, height = parse_size(asked.size or defaults[0])
         wanted, turns = given or defaults[1], asked.turns or defaults[3]
         base = FrameOptions(width, height, **asked.flags.fields())
+        note_idle(base, quiet=common.quiet)
         progress.begin("loading the scene")
         scene = common.load_scene()
         pose = choose_pose(scene, asked.time, asked.clip)

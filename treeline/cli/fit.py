@@ -9,6 +9,7 @@ import typer
 from engine.gpu.errors import UserError
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 
 GPU_DEFAULTS, CPU_DEFAULTS = ("1920x1080", 20), ("240x136", 3)  # size, frames
@@ -52,6 +53,7 @@ def fit(
     options = replace(FrameOptions(0, 0, **flags.fields()), occlusion=True)
     if options.passes == "mixed":
         raise UserError("ray types have no time of their own with --passes mixed: fit needs own")
+    note_idle(options, quiet=common.quiet)
     with steps(common.quiet) as progress:
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS

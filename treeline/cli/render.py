@@ -16,6 +16,7 @@ from treeline.cli.camera_path import (
 )
 from treeline.cli.console import emit_json, note, steps
 from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.cli.profile import ProfileFlags, use_profile
@@ -90,6 +91,7 @@ def render(
         device = common.open_device()
         options = replace(options, **use_profile(profile, flags, device, quiet=common.quiet).frame)
         check_output(aov, options)
+        note_idle(options, quiet=common.quiet)
         progress.begin("loading the scene")
         scene = common.load_scene()
         pose = choose_pose(scene, time, clip)

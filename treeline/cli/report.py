@@ -12,6 +12,7 @@ from treeline.cli.budget import BudgetOption
 from treeline.cli.camera_path import CameraPathOption, choose_playback
 from treeline.cli.console import emit_json, note, print_table, steps
 from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
 from treeline.cli.profile import ProfileFlags, use_profile
@@ -117,6 +118,7 @@ def report(
         asked = use_profile(profile, flags, device, quiet=common.quiet)
         frame_options = replace(frame_options, **asked.frame)
         check_budgets(budgets, frame_options)
+        note_idle(frame_options, quiet=common.quiet)
         options = common.build_options()
         pose = choose_pose(scene, time, clip)
         shown_picture = read_reference(wanted, scene, frame_options, pose.fields() if pose else {})

@@ -9,6 +9,7 @@ from engine.gpu.errors import LimitError, UserError
 from treeline.cli.budget import BudgetOption
 from treeline.cli.console import note, steps
 from treeline.cli.frame_flags import FrameFlags
+from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.profile import ProfileFlags, use_profile
 from treeline.cli.tuned import TunedFlags, use_tuned
@@ -69,6 +70,7 @@ def view(
     from engine.view.display import require_interface_library
 
     require_interface_library()
+    from passes.frame_options import FrameOptions
     from treeline.budgets import parse_budgets
     from treeline.view.start import StartOptions, run
 
@@ -100,6 +102,8 @@ def view(
         choice = use_tuned(common, tuned, device, scene)
         common = choice.common
         asked = use_profile(profile, flags, device, quiet=common.quiet)
+        frame = {**frame_fields, **choice.frame, **asked.frame}
+        note_idle(FrameOptions(0, 0, **frame), quiet=common.quiet)
         start = StartOptions(
             window_size=parse_size(window_size),
             render_size=None if render is None else parse_size(render),
@@ -112,7 +116,7 @@ def view(
             pick=picked,
             camera=camera,
             counters=counters,
-            frame={**frame_fields, **choice.frame, **asked.frame},
+            frame=frame,
             out=out,
             budgets=budgets,
         )

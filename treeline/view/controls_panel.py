@@ -151,14 +151,14 @@ def beside_options(
     differing = {option.name for option in changed(before, settings)}
     found = {}
     for option in options:
-        off = option.need is not None and not option.need.met(settings.frame)
+        lacked = option.lacks(settings.frame)
         is_changed = option.name in differing
         text = "" if option.cost_term == "none" else option.cost_term
         if is_changed:
             text = f"{label} {option.text(before)}"
-        if off and option.need is not None:
-            text = f"needs {option.need.text}"
-        found[option.name] = Beside(text, effect_text(option), is_changed, off)
+        if lacked is not None:
+            text = f"needs {lacked.text}"
+        found[option.name] = Beside(text, effect_text(option), is_changed, lacked is not None)
     return found
 
 
