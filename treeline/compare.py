@@ -18,12 +18,17 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bvh.blas import BuildOptions
 from engine.gpu.errors import UserError
+from passes.frame_options import FrameOptions
+from passes.grouping import GROUPS
+from treeline.report_context import FRAME_FIELDS, options_context, plain
 from treeline.two_samples import F64, Change, compare_samples, least_p
 
 FALSE_ALARM = 0.05  # of a whole comparison, by ranks alone
@@ -39,6 +44,10 @@ FREE = frozenset(
         *("caches", "load_avg", "library_version", "library_build_type", "json_schema_version"),
     }
 )
+
+# What the program chose by the adapter. A file without it is from a program without the choice.
+CHOSEN_HERE = frozenset({"loops"})
+NO_OPTION = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +164,42 @@ def _repetitions(row: Any, path: Path) -> list[tuple[str, float]]:
     return found
 
 
-def check_settings(a: Series, b: Series, allowed: Collection[str] = ()) -> None:
-    """UserError, one line, where the files measured different things that are not `allowed`."""
+def check_settings(a: Series, b: Series, allowed: Collection[str] = ()) -> list[str]:
+    """UserError, one line, where the files measured different things that are not `allowed`. Gives
+    a line for each file that does not say what `assumed` says: it is from before there was the
+    option."""
     keys = [key for key in dict.fromkeys([*a.context, *b.context]) if key not in FREE]
-    differ = [k for k in keys if a.context.get(k) != b.context.get(k) and k not in allowed]
-    if differ and "all" not in allowed:
+    keys = [key for key in keys if key not in allowed and "all" not in allowed]
+    silent = [
+        (one.path, [key for key in keys if assumed(key, one, other)])
+        for one, other in ((a, b), (b, a))
+    ]
+    told = [key for key in keys if not any(key in names for _, names in silent)]
+    if differ := [key for key in told if a.context.get(key) != b.context.get(key)]:
         texts = (f"{k} {_short(a.context.get(k))} and {_short(b.context.get(k))}" for k in differ)
         flags = " ".join(f"--allow {key}" for key in differ)
         raise UserError(f"{a.path} and {b.path} differ in {'; '.join(texts)}: {flags} to compare")
+    return [
+        f"{path} does not say {', '.join(names)}: taken for what the other file says, the default"
+        for path, names in silent
+        if names
+    ]
+
+
+def assumed(key: str, one: Series, other: Series) -> bool:
+    """Whether `one` does not say what this option was, and `other` says that it was the default.
+    Programs that did not have the option yet did what its default does since."""
+    if key in one.context or key not in other.context:
+        return False
+    return key in CHOSEN_HERE or other.context[key] == default_settings().get(key, NO_OPTION)
+
+
+@cache
+def default_settings() -> Mapping[str, Any]:
+    """What a context says of options that nobody asked for."""
+    frame, build = FrameOptions(0, 0), BuildOptions()
+    told = {name: getattr(frame, name) for name in FRAME_FIELDS}
+    return {**plain(told), **plain(options_context(build)), "group": GROUPS[0]}
 
 
 def _short(value: Any) -> str:

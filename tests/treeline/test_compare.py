@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bvh.blas import BuildOptions
 from engine.gpu.errors import UserError
 from treeline.compare import check_settings, compare, fewest_samples, judge, read_series
 from treeline.json_text import json_text
+from treeline.report_context import FRAME_FIELDS, options_context
 from treeline.two_samples import (
     Change,
     between_runs,
@@ -309,3 +311,45 @@ def test_a_report_keeps_its_frames(document: tuple[dict[str, Any], Any], tmp_pat
     assert samples and all(line.rstrip(",").endswith("]") for line in samples)
     odd = {"a": "[\n 1\n]", "b": [], "c": [1.5, None, -2e-7], "d": [[1], [2, 3]], "e": ["1"]}
     assert json.loads(json_text(odd)) == odd and "[1.5, null, -2e-07]" in json_text(odd)
+
+
+def test_options_that_an_older_program_did_not_have(
+    run: Callable[..., Any],
+    one_line: Callable[[Any, int], str],
+    document: tuple[dict[str, Any], Any],
+    write: Write,
+) -> None:
+    """They had their default there: said in a note, and refused where the other file's differs."""
+    report = json.loads(json_text(document[0]))
+    new = write(report)
+    for name in ("sampler", "reflection_bounces", "loops", "pairing"):
+        del report["context"][name]
+    old = write(report)
+    for words in ((old, new), (new, old)):
+        result = run("compare", *words, "--threshold", "20%")
+        assert result.exit_code == 0
+        told = [line for line in result.stderr.splitlines() if "does not say" in line]
+        assert len(told) == 1
+        names = told[0].removeprefix(f"treeline: {old} does not say ").partition(":")[0]
+        assert sorted(names.split(", ")) == ["loops", "pairing", "reflection_bounces", "sampler"]
+    assert "does not say" not in run("compare", old, new, "--allow", "all").stderr
+    assert "does not say" not in run("compare", new, new).stderr
+    report["context"] |= {"sampler": "sobol", "reflection_bounces": 2, "pairing": "near"}
+    error = one_line(run("compare", old, write(report)), 2)
+    assert "differ in sampler (none) and sobol; reflection_bounces (none) and 2: --allow" in error
+    # What is no option is not assumed.
+    del report["context"]["adapter"]
+    assert "adapter" in one_line(run("compare", new, write(report), "--allow", "sampler"), 2)
+
+
+def test_every_option_that_a_report_tells_may_be_missing(
+    document: tuple[dict[str, Any], Any], write: Write
+) -> None:
+    """Of a report of default options, each by itself."""
+    report = json.loads(json_text(document[0]))
+    whole = read_series(write(report))
+    names = [*FRAME_FIELDS, *options_context(BuildOptions()), "group", "loops"]
+    for name in names:
+        context = {key: value for key, value in whole.context.items() if key != name}
+        (told,) = check_settings(replace(whole, context=context), whole)
+        assert f"does not say {name}:" in told

@@ -31,13 +31,15 @@ def compare(
 
     A regression is large (the interval of its change reaches the threshold) and certain (the
     interval is above half of it, and the ranks of the repetitions say so). Files of different
-    scenes, adapters or settings are refused without --allow. The scene options are not used.
+    scenes, adapters or settings are refused without --allow; an option that one of them does not
+    know yet had its default there. The scene options are not used.
     """
     from treeline import compare as comparing
     from treeline.report_table import make_table, number
 
     before, after = comparing.read_series(a), comparing.read_series(b)
-    comparing.check_settings(before, after, allow or ())
+    for text in comparing.check_settings(before, after, allow or ()):
+        note(text, quiet=common.quiet)
     found = comparing.compare(
         before, after, percentage(threshold, "--threshold"), percentage(floor, "--floor")
     )
