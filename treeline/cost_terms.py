@@ -1,9 +1,13 @@
-"""Which times of a ray type are sums of which counts: the chapter's formula, and a finer one.
+"""Which times of a ray type are sums of which counts: the chapter's formula, and finer ones.
 
 The chapter's (section 37.1) has one cost for each ray, hit and miss; what an any-hit call adds is a
 term of its own. Over views that differ, a ray's cost differs with the nodes and triangles that it
-meets: the finer formula counts these, and tells what passes take by themselves (once a frame, a
+meets: the formula by nodes counts these, and tells what passes take by themselves (once a frame, a
 pixel) from what rays take in them.
+
+A GPU runs a subgroup's rays in step: what a step fetches is the same time for one lane as for all,
+and few rays leave most of it idle until the longest has ended. The formula by subgroups has a cost
+for each step of a subgroup, and one for each node of the longest ray, which no other work hides.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,19 +59,29 @@ TERMS: Mapping[str, Callable[[RayStats, int], int | None]] = {
     "any-hit calls": lambda stats, pixels: stats.any_hits,
     "hits": lambda stats, pixels: stats.hits,
     "misses": lambda stats, pixels: stats.misses,
+    "subgroup steps": lambda stats, pixels: stats.subgroup_steps,
+    "nodes of the longest ray": lambda stats, pixels: stats.nodes_max,
 }
 
 Formula = tuple[Part, ...]
-CHAPTER, BY_NODES = "chapter", "by nodes"
+CHAPTER, BY_NODES, BY_SUBGROUPS = "chapter", "by nodes", "by subgroups"
+_QUEUES = Part("queues", QUEUES, ("frames", "pixels"))
+_STEPS = ("subgroup steps", "triangle tests", "any-hit calls", "nodes of the longest ray")
+_SHADE = Part("shade", SHADING, ("frames", "hits", "misses"))
 FORMULAS: Mapping[str, Formula] = {
     CHAPTER: (
         Part("trace", (*QUEUES, *TRACING), ("rays", "any-hit calls")),
         Part("shade", SHADING, ("hits", "misses")),
     ),
     BY_NODES: (
-        Part("queues", QUEUES, ("frames", "pixels")),
+        _QUEUES,
         Part("trace", TRACING, ("nodes", "triangle tests", "any-hit calls")),
-        Part("shade", SHADING, ("frames", "hits", "misses")),
+        _SHADE,
+    ),
+    BY_SUBGROUPS: (
+        _QUEUES,
+        Part("trace", TRACING, _STEPS),
+        _SHADE,
     ),
 }
 
@@ -90,3 +104,17 @@ def count_table(part: Part, ray_type: str, runs: Sequence[Counted]) -> NDArray[n
             for run in runs
         ]
     )
+
+
+def known_formulas(runs: Sequence[Counted]) -> dict[str, Formula]:
+    """Those whose terms the adapter counts: without subgroup operations nobody knows steps."""
+
+    def is_known(term: str) -> bool:
+        every = (TERMS[term](stats, run.pixels) for run in runs for stats in run.rays.values())
+        return any(count is not None for count in every)
+
+    return {
+        name: formula
+        for name, formula in FORMULAS.items()
+        if all(is_known(term) for part in formula for term in part.terms)
+    }

@@ -46,7 +46,9 @@ class FitBench:
     def _options(self, run: FitRun, *, count: bool) -> FrameOptions:
         width, height = (max(1, round(side * run.scale)) for side in self.size)
         masks = run.masks or self.options.masks
-        return replace(self.options, width=width, height=height, count=count, masks=masks)
+        return replace(
+            self.options, width=width, height=height, count=count, count_lanes=count, masks=masks
+        )
 
     def _draw(self, run: FitRun, options: FrameOptions) -> FrameStats:
         if options not in self._frames:

@@ -1,7 +1,7 @@
 """A cost formula's coefficients from runs of one scene that differ in what they send.
 
 Candidates (treeline/fit_views.py) are counted, some are chosen (treeline/fit_design.py), and these
-take turns while they are timed, so that what the machine does meanwhile meets all of them. Both
+take turns while they are timed, so that what the machine does meanwhile meets all of them. All
 formulas of treeline/cost_terms.py are fitted to the same runs. Updates are measured and not
 modelled. A ray type is fitted over the runs that send it.
 """
@@ -17,7 +17,16 @@ from engine.gpu.errors import CheckFailed, UserError
 from passes.rays import BOUNCES, RAY_TYPES
 from treeline.cost_fit import FEWEST_RUNS, CostFit, fit_costs
 from treeline.cost_model import is_update
-from treeline.cost_terms import BY_NODES, FORMULAS, SHADING, Counted, Formula, Part, count_table
+from treeline.cost_terms import (
+    BY_NODES,
+    FORMULAS,
+    SHADING,
+    Counted,
+    Formula,
+    Part,
+    count_table,
+    known_formulas,
+)
 from treeline.fit_design import SumCheck, check_sum, choose
 from treeline.fit_views import FitRun
 from treeline.measure import Progress, median
@@ -128,7 +137,7 @@ def _sums(counted: Sequence[Counted]) -> list[tuple[str, str, Part]]:
     shaded = {ray.name for ray in (*RAY_TYPES, *BOUNCES) if not ray.any_hit}
     return [
         (formula, name, part)
-        for formula, parts in FORMULAS.items()
+        for formula, parts in known_formulas(counted).items()
         for name in names
         for part in parts
         if part.passes != SHADING or name in shaded
@@ -172,8 +181,9 @@ def fit_frame(
     ones."""
     if not all(stats.valid and not stats.dropped for run in measured for stats in run.frames):
         raise UserError("a run dropped rays or failed: its costs explain nothing")
+    formulas = known_formulas([run.counted for run in measured])
     return FrameFit(
-        {name: _fit_formula(formula, measured, of_turns) for name, formula in FORMULAS.items()},
+        {name: _fit_formula(parts, measured, of_turns) for name, parts in formulas.items()},
         design,
         tuple(_run_facts(run, of_turns) for run in measured),
         median([_update_ms(run) for run in measured]),
@@ -224,6 +234,9 @@ def _run_facts(measured: TimedRun, of_turns: Callable[..., float]) -> dict[str, 
             "hits": stats.hits,
             "misses": stats.misses,
             "any_hits": stats.any_hits or 0,
+            "nodes_max": stats.nodes_max,
+            "subgroup_steps": stats.subgroup_steps,
+            "subgroup_lanes": stats.subgroup_lanes,
             "ms": ms,
         }
     return {"run": str(measured.run), "pixels": measured.counted.pixels, "types": types}

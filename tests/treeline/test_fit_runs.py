@@ -11,7 +11,7 @@ import pytest
 
 from engine.gpu.errors import CheckFailed, UserError
 from treeline.cost_fit import FEWEST_RUNS
-from treeline.cost_terms import BY_NODES, CHAPTER, Counted
+from treeline.cost_terms import BY_NODES, BY_SUBGROUPS, CHAPTER, Counted
 from treeline.fit_design import CHOSEN
 from treeline.fit_runs import design_runs, fit_frame, lowest, time_runs
 from treeline.fit_views import FitRun
@@ -19,15 +19,19 @@ from treeline.fit_views import FitRun
 Rng = np.random.Generator
 # ms a frame, pixel, node, triangle test, any-hit call, hit, miss
 FRAME, PIXEL, NODE, TEST, CALL, HIT, MISS = 0.5, 1e-4, 3e-5, 4e-5, 5e-4, 3e-4, 1e-4
+STEP, LONGEST = 2e-4, 3e-2  # of a subgroup; a node of the longest ray
 RUNS = [FitRun(turn=float(i)) for i in range(40)]
 
 
 class MadeUp:
     """A bench whose frames cost exactly the sum by nodes; occlusion rays in some runs, shadow rays
-    without an alpha test. `slow[turn]` disturbs all runs of a turn."""
+    without an alpha test. `slow[turn]` disturbs all runs of a turn. With `lanes` the bench counts
+    steps of subgroups, and they and the longest ray's nodes are what tracing costs."""
 
-    def __init__(self, rng: Rng, stats: Any, slow: tuple[float, ...] = (1.0,)) -> None:
-        self.stats, self.slow = stats, slow
+    def __init__(
+        self, rng: Rng, stats: Any, slow: tuple[float, ...] = (1.0,), lanes: bool = False
+    ) -> None:
+        self.stats, self.slow, self.lanes = stats, slow, lanes
         self.counts = {run: self._counts(rng, i) for i, run in enumerate(RUNS)}
         self.timed: list[FitRun] = []
 
@@ -43,7 +47,11 @@ class MadeUp:
                 nodes=10 * nodes,
                 triangle_tests=int(rng.integers(1_000, 90_000)),
                 any_hits=0 if name == "shadow" else int(rng.integers(0, 90_000)),
+                subgroup_steps=None,
             )
+            if self.lanes:
+                steps, longest = (int(n) for n in rng.integers((1_000, 20), (30_000, 300)))
+                rays[name] = replace(rays[name], subgroup_steps=steps, nodes_max=longest)
         return Counted(rays, int(rng.integers(1_000, 9_000)), f"hash {number}")
 
     def count(self, run: FitRun) -> Counted:
@@ -58,9 +66,10 @@ class MadeUp:
         passes = {"update/refit": 0.25}
         for name, r in counted.rays.items():
             passes[f"rays/{name}"] = FRAME + PIXEL * counted.pixels
-            passes[f"traverse/{name}/0"] = (
-                NODE * r.nodes + TEST * r.triangle_tests + CALL * r.any_hits
-            )
+            walk = NODE * r.nodes
+            if self.lanes:
+                walk = STEP * r.subgroup_steps + LONGEST * r.nodes_max
+            passes[f"traverse/{name}/0"] = walk + TEST * r.triangle_tests + CALL * r.any_hits
             if name == "reflection":
                 passes["shade/reflection"] = FRAME + HIT * r.hits + MISS * r.misses
         factor = self.slow[self.timed.count(run) % len(self.slow)]
@@ -69,7 +78,7 @@ class MadeUp:
 
 @pytest.fixture
 def bench(rng: Rng, make_stats: Callable[..., Any]) -> Callable[..., MadeUp]:
-    return lambda *slow: MadeUp(rng, make_stats(50, 20, True), slow or (1.0,))
+    return lambda *slow, lanes=False: MadeUp(rng, make_stats(50, 20, True), slow or (1.0,), lanes)
 
 
 def values(found: Any) -> list[float | None]:
@@ -107,6 +116,23 @@ def test_exact_costs_are_found_by_type(bench: Any, silent: Any) -> None:
     assert sums["by nodes: shadow, trace"]["deciding_runs"]["any-hit calls"] == 0
     assert all(n > 3 for n in sums["by nodes: reflection, trace"]["deciding_runs"].values())
     assert not any("shadow, shade" in name for name in sums)
+
+
+def test_where_subgroups_are_counted_their_steps_explain_tracing(bench: Any, silent: Any) -> None:
+    assert BY_SUBGROUPS not in _fit(bench(), silent).formulas
+    found = _fit(bench(lanes=True), silent)
+    by_steps, by_nodes = found.formulas[BY_SUBGROUPS], found.formulas[BY_NODES]
+    reflection = by_steps.types["reflection"]
+    assert isinstance(reflection, dict)
+    assert values(reflection["trace"]) == pytest.approx([STEP, TEST, CALL, LONGEST])
+    assert by_steps.left_out_ms < 1e-9 < 0.1 < by_nodes.left_out_share
+    stats = found.runs[0]["types"]["reflection"]
+    assert stats["subgroup_steps"] > 0 and stats["nodes_max"] >= 20
+
+
+def _fit(made: Any, silent: Any) -> Any:
+    design = design_runs(made, RUNS, silent)
+    return fit_frame(design, time_runs(made, design, 1, silent))
 
 
 def test_runs_take_turns(bench: Any, silent: Any) -> None:
@@ -176,7 +202,9 @@ def test_the_command_fits_a_scene(run: Any, box: Any) -> None:
     words = ("--size", "8x6", "--frames", 1, "--json", "-", "--quiet", "--builder", "lbvh")
     result = run("fit", "--scene", box, *words, "--optimize", 0)
     facts = json.loads(result.stdout)
-    assert set(facts["formulas"]) == {CHAPTER, BY_NODES} and len(facts["runs"]) == CHOSEN
+    counted = facts["runs"][0]["types"]["shadow"]["subgroup_steps"]
+    known = {BY_SUBGROUPS} if counted is not None else set()
+    assert set(facts["formulas"]) == {CHAPTER, BY_NODES} | known and len(facts["runs"]) == CHOSEN
     chapter = facts["formulas"][CHAPTER]["types"]["shadow"]["trace"]["coefficients"]
     assert chapter[1]["refused"] == "no run has any any-hit calls"
     assert facts["context"]["of_turns"] in ("minimum", "median")

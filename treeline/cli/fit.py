@@ -35,9 +35,10 @@ def fit(
     Some forty candidates that differ in size, view, roughness that still reflects, occlusion's
     reach and what rays see are counted; those that tell the coefficients best are timed, in turns.
     The chapter's formula has one cost for each ray, hit and miss; the formula by nodes counts nodes
-    and triangle tests, and what passes take by themselves. A coefficient that the runs cannot tell
-    from others, or that one run alone decides, is refused with the reason. Left-out is the
-    error on a run that is predicted from the others.
+    and triangle tests, and what passes take by themselves; the formula by subgroups counts steps
+    that lanes take together, and the nodes of the longest ray, for which a GPU waits. A coefficient
+    that the runs cannot tell from others, or that one run alone decides, is refused with the
+    reason. Left-out is the error on a run that is predicted from the others.
     """
     from passes.gpu_scene import GpuScene
     from passes.hybrid import FrameOptions
