@@ -22,6 +22,7 @@ from benchmarks.record import make_context, write_record
 from bvh.build import BuildOptions, build_blas
 from bvh.contract.cases import RULES
 from bvh.disagreements import ALLOWED, F64, REASONS, U32, Triangles, find
+from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.trace_rays import RayTracer, Variant
 from bvh.layout import DEFAULT_GROWTH
 from bvh.rays import RayFlags, Rays, make_rays
@@ -84,7 +85,9 @@ def compare_scene(
     def tracer(any_hit: bool, mode: str) -> RayTracer:
         if (any_hit, mode) not in kernels:
             variant = Variant(mode, any_hit=any_hit, has_alpha=False)
-            if mode != "fast":
+            if mode == "fast":
+                variant = replace(variant, loops=default_kernel(device.info).loops)
+            else:
                 variant = replace(variant, traversal="contract", rules=mode)
             kernels[any_hit, mode] = RayTracer(device, bvh.words, variant, stack=64)
         return kernels[any_hit, mode]
@@ -166,7 +169,8 @@ def watertight(
     rows = []
     for name in modes:
         settings = dict(MODES)[name]
-        variant = replace(Variant(name, flags=int(RayFlags.NON_OPAQUE)), **settings)
+        variant = Variant(name, flags=int(RayFlags.NON_OPAQUE))
+        variant = replace(variant, **(settings or {"loops": default_kernel(device.info).loops}))
         tracer = RayTracer(device, bvh.words, variant, count_all=True, stack=64)
         trace = tracer.trace(rays)
         crossings = trace.hits["instance"]

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.record import make_context, write_record
 from bvh.build import Blas, BuildOptions, build_blas
+from bvh.gpu.default_kernel import default_kernel
 from bvh.gpu.refit_cost import GpuRefitCost
 from bvh.gpu.trace_rays import GpuTrace, RayTracer, Variant
 from bvh.header import unpack_header
@@ -87,7 +88,12 @@ class Drift:
         self.opaque = np.ones(len(counts), np.bool_)
         stats = self.prepared.bvh.blas_stats[self.number]
         scene_bytes = 2 * stats.bytes + (1 << 16)  # a fresh build may take more nodes
-        variant = Variant("drift", has_alpha=False, has_fans=options.leaf == 4)
+        variant = Variant(
+            "drift",
+            has_alpha=False,
+            has_fans=options.leaf == 4,
+            loops=default_kernel(device.info).loops,
+        )
         self.words = device.buffer("traced scene", scene_bytes)
         self.tracer = RayTracer(
             device, np.zeros(0, np.uint32), variant, counted=True, bvh_buffer=self.words

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passes.frame_stats import FrameStats
+from treeline.cost_terms import ANY_HIT, QUEUES, SHADING, TRAVERSAL
 from treeline.counted_rays import CountedRays, aligned, same_parents, same_rays
 from treeline.paired_effects import certain_change
 
@@ -31,10 +32,10 @@ COUNT_TOLERANCE = 0.02
 TIME_TOLERANCE = 0.05
 # What a pass is for, by the first part of its name: of a ray type, or of the whole frame.
 TIMED = {
-    "time a node": ("traverse",),
-    "queues": ("rays", "arguments", "sort"),
-    "hit shading": ("shade",),
-    "any-hit": ("any-hit",),
+    "time a node": TRAVERSAL,
+    "queues": QUEUES,
+    "hit shading": SHADING,
+    "any-hit": ANY_HIT,
 }
 WHOLE = {
     "build and update": ("update",),

@@ -18,16 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.gpu.errors import UserError
-from treeline.fit_design import FEWEST_DECIDING, deciding_runs
+from treeline.fit_design import (
+    FEWEST_DECIDING,
+    MAX_CONDITION,
+    SHORTEST_PART,
+    deciding_runs,
+    rank_of,
+)
 from treeline.student import quantile
 
 F64 = NDArray[np.float64]
 
 FEWEST_RUNS = 8
-# Directions of the counts that are this much weaker than the strongest are noise, not evidence.
-MAX_CONDITION = 100.0
-# Runs shorter than this part of the longest count as if they were as long: clocks are not exact.
-SHORTEST_PART = 0.02
 INVOLVED = 0.1  # part of such a direction from which a term takes part in it
 
 
@@ -76,7 +78,7 @@ def fit_costs(counts: ArrayLike, times: ArrayLike, names: Sequence[str]) -> Cost
     lengths = np.linalg.norm(x, axis=0)
     scale = np.where(lengths > 0, lengths, 1.0)
     left, strength, directions = np.linalg.svd(x / scale, full_matrices=False)
-    rank = int((strength * MAX_CONDITION > strength[0]).sum()) if strength.any() else 0
+    rank = rank_of(strength)
     left, strength, strong = left[:, :rank], strength[:rank], directions[:rank]
     values = (strong.T / strength) @ (left.T @ parts) / scale
     residuals = parts - left @ (left.T @ parts)

@@ -21,7 +21,9 @@ from passes.frame_stats import RayStats
 from treeline.cost_model import is_pass_of
 
 # What a pass does, by the first part of its name.
-QUEUES, TRACING, SHADING = ("rays", "arguments", "sort"), ("traverse", "any-hit"), ("shade",)
+QUEUES, SHADING = ("rays", "arguments", "sort"), ("shade",)
+TRAVERSAL, ANY_HIT = ("traverse",), ("any-hit",)
+TRACING = (*TRAVERSAL, *ANY_HIT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.gpu.device import Device
-from engine.gpu.errors import CheckFailed
 from engine.scene.camera import Camera
 from passes.frame_options import FrameOptions
 from passes.frame_stats import FrameStats
@@ -13,8 +12,7 @@ from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from treeline.cost_terms import Counted
 from treeline.fit_views import FitRun
-
-DRAWS = 4  # until a frame's queues and stacks have the room that it needs
+from treeline.whole_frame import draw_whole
 
 
 @dataclass(slots=True)
@@ -60,8 +58,4 @@ class FitBench:
             self._inputs[options] = self._frames[options].inputs
         frame = self._frames[options]
         frame.inputs = run.inputs(self._inputs[options], self.views)
-        for _ in range(DRAWS):
-            stats = frame.run(0)
-            if stats.valid:
-                return stats
-        raise CheckFailed(f"{run}: a frame failed: {'; '.join(stats.failures) or 'no room'}")
+        return draw_whole(frame, name=f"{run}: a frame")

@@ -20,6 +20,10 @@ CHOSEN = 18  # runs
 # Where one run holds nine tenths of what is known of a coefficient (`deciding_runs`), that is
 # refused: without the run nobody would know. Designs aim at three and more.
 FEWEST_DECIDING = 1.25
+# Directions of the counts that are this much weaker than the strongest are noise, not evidence.
+MAX_CONDITION = 100.0
+# Runs shorter than this part of the longest count as if they were as long: clocks are not exact.
+SHORTEST_PART = 0.02
 TOLD = 0.01  # of a column: what is left of it when others explain more is noise
 RIDGE = 1e-4  # of what a full column has: sums that candidates cannot tell decide nothing
 MOST_EXCHANGES = 50
@@ -30,7 +34,7 @@ def weighed(counts: F64) -> F64:
     means = counts.mean(axis=0)
     shares = counts / np.where(means > 0, means, 1.0)
     sums = shares.sum(axis=1, keepdims=True)
-    least = 0.02 * sums.max(initial=0.0)
+    least = SHORTEST_PART * sums.max(initial=0.0)
     return np.asarray(shares / np.maximum(sums, least if least > 0 else 1.0), np.float64)
 
 
@@ -38,6 +42,12 @@ def scaled(rows: F64) -> F64:
     """[runs, terms] with columns of length 1; those of zeros stay."""
     lengths = np.linalg.norm(rows, axis=0)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), np.float64)
+
+
+def rank_of(strength: F64) -> int:
+    """How many of the directions whose singular values [n], the largest first, these are can be
+    told."""
+    return int((strength * MAX_CONDITION > strength[0]).sum()) if strength.any() else 0
 
 
 def deciding_runs(rows: F64) -> F64:
@@ -141,6 +151,6 @@ def check_sum(name: str, terms: tuple[str, ...], counts: F64) -> SumCheck:
     rows = weighed(counts)
     leverage = leverages(rows)
     run = int(np.argmax(leverage))
-    rank = int(np.linalg.matrix_rank(scaled(rows), 1e-2))
+    strength = np.asarray(np.linalg.svd(scaled(rows), compute_uv=False), np.float64)
     deciding = tuple(deciding_runs(rows).tolist())
-    return SumCheck(name, rank, terms, deciding, float(leverage[run]), run)
+    return SumCheck(name, rank_of(strength), terms, deciding, float(leverage[run]), run)

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.gpu.errors import CheckFailed
 from passes.frame_uniforms import FrameInputs
 from passes.hybrid import HybridFrame
 from treeline.image_error import F32, ImageError, image_error
+from treeline.whole_frame import draw_whole
 
 ERROR_FRAMES = 4  # whose errors are averaged
 HISTORY_FRAMES = 16  # that a frame with memory draws before it is looked at, that one included
 SEED_STEP = 101  # between the seeds of one picture and the next
-DRAWS = 4  # until a frame's queues and stacks have the room that it needs
 PERCEPTUAL = ("ssim", "flip")  # measured of the first picture
 MEASURES = ("relative_mse", "mean_relative", "bias", "ssim", "flip")
 
@@ -77,20 +76,11 @@ def draw_picture(frame: HybridFrame, samples: int, inputs: Sequence[FrameInputs]
     up to it."""
     if frame.options.history:
         for index, given in enumerate(inputs or [frame.inputs] * HISTORY_FRAMES):
-            _run(frame, index, 1, replace(given, seed=frame.inputs.seed))
+            draw_whole(frame, index, 1, replace(given, seed=frame.inputs.seed))
         return frame.radiance()
     for sample in range(samples):
-        _run(frame, sample, sample + 1, frame.inputs)
+        draw_whole(frame, sample, sample + 1)
     return frame.radiance()
-
-
-def _run(frame: HybridFrame, index: int, sample: int, inputs: FrameInputs) -> None:
-    """A frame whose queues were too small is drawn again."""
-    for _ in range(DRAWS):
-        stats = frame.run(index, sample, inputs)
-        if stats.valid:
-            return
-    raise CheckFailed(f"a frame misses rays: {'; '.join(stats.failures) or 'no room'}")
 
 
 def bad_pixels_sentence(pixels: Sequence[tuple[int, int]]) -> str:

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.gpu.errors import CheckFailed
 from engine.scene.camera import Camera
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FrameInputs
 from passes.hybrid import HybridFrame
-from treeline.frame_error import DRAWS, HISTORY_FRAMES, FrameError, error_fields, frame_error
+from treeline.frame_error import HISTORY_FRAMES, FrameError, error_fields, frame_error
 from treeline.image_error import F32
 from treeline.measure import Progress
 from treeline.quality_variants import Variant
 from treeline.time_limit import TimeLimit
+from treeline.whole_frame import draw_whole
 
 FRAME_SECONDS = 1 / 30  # between frames of a moving camera
 STEP = 0.04  # metres that it walks in one, and what it turns:
@@ -135,12 +135,7 @@ def _key(variant: Variant, options: FrameOptions) -> tuple[FrameOptions, int, bo
 
 def _count(frame: HybridFrame) -> tuple[dict[str, int], dict[str, int]]:
     """Rays and nodes of one frame, by ray type."""
-    for _ in range(DRAWS):
-        stats = frame.run(0)
-        if stats.valid:
-            break
-    else:
-        raise CheckFailed(f"a counted frame failed: {'; '.join(stats.failures) or 'no room'}")
+    stats = draw_whole(frame, name="a counted frame")
     rays = {name: counted.rays for name, counted in stats.rays.items()}
     return rays, {name: counted.nodes or 0 for name, counted in stats.rays.items()}
 

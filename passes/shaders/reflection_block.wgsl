@@ -8,6 +8,7 @@
 // the next one, above all where it bends.
 // Needs `frame`, `visibility` and `surface`.
 #import "passes/shaders/gbuffer.wgsl"
+#import "passes/shaders/lobe_radius.wgsl"
 #import "passes/shaders/sampling.wgsl"
 
 override REFLECTION_BLOCK: u32 = 1u; // a power of two, 4 at most
@@ -22,8 +23,8 @@ struct ReflectionSender {
 }
 
 fn is_narrow(roughness: f32) -> bool {
-    let radius = 2.0 * roughness * roughness; // radians, as lobe_radius.wgsl
-    return NARROW_OWN && radius < NARROW_PART * f32(REFLECTION_BLOCK) * frame.pixel_spread;
+    let limit = NARROW_PART * f32(REFLECTION_BLOCK) * frame.pixel_spread;
+    return NARROW_OWN && lobe_angle(roughness) < limit;
 }
 
 // How a pixel sends rays.

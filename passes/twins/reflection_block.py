@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from passes.twins.gbuffer import NOTHING, Pixels, tile_pixels, unpack_surface
+from passes.twins.lobe_radius import lobe_angle
 from passes.twins.sampling import pcg
 from passes.twins.wgsl_functions import F32, U32, Flags, Index
 
@@ -30,9 +31,8 @@ class Senders:
 
 
 def is_narrow(frame: Any, roughness: F32, block: int, own: bool) -> Flags:
-    radius = np.float32(2.0) * roughness * roughness
     limit = NARROW_PART * np.float32(block) * np.float32(frame["pixel_spread"]) if own else 0.0
-    return np.asarray(radius < limit)
+    return np.asarray(lobe_angle(roughness) < limit)
 
 
 def ray_footprint(frame: Any, roughness: F32, block: int, own: bool) -> F32:
