@@ -1,5 +1,5 @@
 """Writes the table of the specular lobe's albedo: `python -m assets.generate_lobe_table --out
-assets/lobe_table.npy`.
+assets/lobe_table.npz`.
 
 What a GGX lobe with Smith's height-correlated masking reflects of light that is the same from
 everywhere. With Schlick's Fresnel term it is `scale * f0 + bias` (Karis, "Real Shading in Unreal
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 F64 = NDArray[np.float64]
 
-# Octaves below 1 that the table reaches down, and its steps in each. Normals are bent so that
-# nothing is seen flatter than at a cosine of 1/1000 (shaders/surface.wgsl); of roughness below 0.02
-# are mirrors.
+# Octaves below 1 that the table reaches down, and its steps in each: its file says so, too. Normals
+# are bent so that nothing is seen flatter than at a cosine of 1/1000 (shaders/surface.wgsl); of
+# roughness below 0.02 are mirrors.
 COSINE = (10, 4)
 ROUGHNESS = (6, 5)
 NODES = 128  # of the quadrature, along each of two variables; right to 3e-4
@@ -84,9 +84,10 @@ def lobe_table() -> NDArray[np.uint16]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("lobe_table.npy"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("lobe_table.npz"))
     path: Path = parser.parse_args().out
-    np.save(path, lobe_table())
+    octaves, steps = zip(COSINE, ROUGHNESS, strict=True)
+    np.savez_compressed(path, table=lobe_table(), octaves=octaves, steps=steps)
     print(f"{path}: {path.stat().st_size} bytes")
 
 

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 
 from engine.gpu.device import Device
 
-# Octaves below 1 that the table reaches down in cosine and roughness, and its cells in each.
-OCTAVES = (10, 6)
-STEPS = (4, 5)
+with np.load(Path(__file__).parents[1] / "assets" / "lobe_table.npz") as _file:
+    _TABLE: NDArray[np.uint16] = _file["table"]
+    # Octaves below 1 that it reaches down in cosine and roughness, and its cells in each.
+    OCTAVES: tuple[int, int] = tuple(_file["octaves"].tolist())
+    STEPS: tuple[int, int] = tuple(_file["steps"].tolist())
 CELLS = (OCTAVES[0] * STEPS[0], OCTAVES[1] * STEPS[1])
-_TABLE = Path(__file__).parents[1] / "assets" / "lobe_table.npy"
 
 
 @cache
 def lobe_cells() -> NDArray[np.uint32]:
     """[30, 40, 4] words, by roughness and cosine: the corners at the lower cosine and the higher
     one, then those of the higher roughness; each scale | bias << 16, 16-bit unorms."""
-    table = np.load(_TABLE)
-    assert table.shape == (CELLS[1] + 1, CELLS[0] + 1, 2)
-    corners = np.ascontiguousarray(table.astype("<u2")).view(np.uint32)[..., 0]
+    assert _TABLE.shape == (CELLS[1] + 1, CELLS[0] + 1, 2)
+    corners = np.ascontiguousarray(_TABLE.astype("<u2")).view(np.uint32)[..., 0]
     low, high = corners[:-1], corners[1:]
     return np.stack([low[:, :-1], low[:, 1:], high[:, :-1], high[:, 1:]], -1)
 
