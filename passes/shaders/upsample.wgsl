@@ -17,6 +17,7 @@ const WIDE_SLACK: f32 = 8.0; // times both, where none nearer is like the pixel'
 const HARDLY: f32 = 1.0e-3;
 const LEAST_LIKENESS: f32 = 0.05;
 const OTHER_MATERIAL: f32 = 0.25;
+const LIKER: f32 = 1.001; // the first of equals is the likest, however they are rounded
 const NEAREST: f32 = 0.025; // blocks squared: a sender that near weighs half of one at no distance
 
 struct Receiver {
@@ -83,7 +84,7 @@ fn gather(r: Receiver, corner: vec2i, side: i32, wide: bool) -> Gathered {
             let index = sender.pixel.y * frame.width + sender.pixel.x;
             found.radiance += weight * reflected_radiance(index);
             found.weight += weight;
-            if (weight > largest) {
+            if (weight > LIKER * largest) {
                 largest = weight;
                 found.distance = reflected_distance(index);
             }

@@ -20,6 +20,7 @@ WIDE_SLACK = np.float32(8.0)
 HARDLY = np.float32(1.0e-3)
 LEAST_LIKENESS = np.float32(0.05)
 OTHER_MATERIAL = np.float32(0.25)
+LIKER = np.float32(1.001)
 NEAREST = np.float32(0.025)
 
 
@@ -114,8 +115,9 @@ class SentLight:
             radiance += np.where(some, weight[:, None] * light, np.float32(0.0))
             total += weight
             found = reflected_distance(self.slots, self.reflected, index)
-            distance = np.where(weight > largest, found, distance)
-            largest = np.maximum(largest, weight)
+            liker = weight > LIKER * largest
+            distance = np.where(liker, found, distance)
+            largest = np.where(liker, weight, largest)
         return Gathered(radiance, total, distance)
 
     def nearest_blocks(self, pixels: Pixels) -> tuple[Index, Index]:

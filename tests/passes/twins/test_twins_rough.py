@@ -35,7 +35,7 @@ def test_stages_equal_their_twins(
     assert {name: differences(step) for name, step in steps.items()} == {n: [] for n in steps}
 
 
-def test_fallbacks_differ_on_rough_surfaces_alone(rich_scene: Any, draw: Any) -> None:
+def test_fallbacks_differ_on_rough_surfaces_alone(rich_scene: Any, draw: Any, strict: bool) -> None:
     pictures = {
         name: draw(rich_scene, 41, 27, gbuffer="rays", rough_fallback=name, **SMALL)
         for name in ("environment", "lobe", "probe")
@@ -45,7 +45,10 @@ def test_fallbacks_differ_on_rough_surfaces_alone(rich_scene: Any, draw: Any) ->
     rough = seen & (plain.aov("roughness") > SMALL["roughness_cutoff"])
     assert 100 < rough.sum() < seen.sum() - 100
     for name in ("lobe", "probe"):
-        other = (pictures[name].radiance != plain.radiance).any(-1)
+        radiance = pictures[name].radiance
+        # The kernels are compiled apart: each of some 20 roundings of a sum may be fused in one.
+        within = 0.0 if strict else 2 * 20 * 2.0**-24
+        other = ~np.isclose(radiance, plain.radiance, rtol=within, atol=0).all(-1)
         assert other[rough].mean() > 0.9 and not other[~rough].any()
         assert pictures[name].frame.result_hash() == plain.frame.result_hash()
 
