@@ -111,7 +111,8 @@ class FrameOptions:
     directions are followed over the picture's own depth for at most `screen_steps` steps, and what
     is not found there is looked up in a probe of `probe_size` pixels a side
     (passes/probe_passes.py), taken where the camera stands or in the middle of the scene's box
-    (`probe_position`). `shadows` come by "rays", or by a "map" of depths about each light's centre,
+    (`probe_position`); that of a moving camera is kept for `probe_distance`, a part of the scene's
+    diagonal (passes/probe_place.py). `shadows` come by "rays", or by a "map" of depths about each light's centre,
     `shadow_map_size` pixels a side (passes/shadow_map_passes.py); a probe is always lit by maps.
     Both sizes may be BY_PICTURE. `map_lights` is how many lights have a map: a frame puts in its
     scene's (`sized`).
@@ -177,6 +178,7 @@ class FrameOptions:
     map_lights: int = 1
     probe_size: int = BY_PICTURE
     probe_position: str = "camera"
+    probe_distance: float = 0.02
     screen_steps: int = 256
 
     def __post_init__(self) -> None:
@@ -205,6 +207,10 @@ class FrameOptions:
             raise UserError(f"a seed is 0 to {MOST_SEED}, not {self.seed}")
         if not 1 <= self.screen_steps <= MOST_SCREEN_STEPS:
             raise UserError(f"screen steps are 1 to {MOST_SCREEN_STEPS}, not {self.screen_steps}")
+        if not 0 <= self.probe_distance <= 1:
+            raise UserError(
+                f"the probe's distance is 0 to 1 of the scene's diagonal, not {self.probe_distance:g}"
+            )
         if self.any_hit not in ANY_HITS:
             raise UserError(f"unknown any-hit '{self.any_hit}', there are {', '.join(ANY_HITS)}")
         if self.any_hit_mode not in ANY_HIT_MODES:

@@ -89,8 +89,10 @@ class FrameInputs:
     clip begins again, or with `loop` False stays; before 0 it is as at 0. Motion is from where
     `previous_camera` saw things; None: the camera of the frame's last picture. `bounds` [2, 3] are
     the corners of the scene's box, which `frame_inputs` knows. `probe` [3] is where a reflection
-    probe stands; None: where the camera does. `more_lights` shine beside `light`; in all there are
-    MOST_LIGHTS at most, else ValueError where they are packed."""
+    probe stands; None: where the camera does, or with `camera_moves`, while a path is played or
+    somebody steers, where it was drawn less than `probe_distance` metres ago: frames put that
+    into `kept_probe` themselves (passes/probe_place.py). `more_lights` shine beside `light`; in all
+    there are MOST_LIGHTS at most, else ValueError where they are packed."""
 
     camera: Camera
     light: RectLight
@@ -108,12 +110,17 @@ class FrameInputs:
     previous_camera: Camera | None = None
     bounds: F64 | None = None
     probe: F64 | None = None
+    probe_distance: float = 0.0
+    camera_moves: bool = False
+    kept_probe: F64 | None = None
     more_lights: tuple[RectLight, ...] = ()
 
     @property
     def probe_origin(self) -> F64:
         """[3] metres."""
-        return self.camera.position if self.probe is None else self.probe
+        if self.probe is not None:
+            return self.probe
+        return self.camera.position if self.kept_probe is None else self.kept_probe
 
     @property
     def lights(self) -> tuple[RectLight, ...]:
@@ -133,6 +140,7 @@ def frame_inputs(prepared: PreparedScene, options: FrameOptions) -> FrameInputs:
         occlusion_radius=options.occlusion_radius or OCCLUSION_PART * prepared.diagonal,
         bounds=prepared.bounds,
         probe=prepared.bounds.mean(axis=0) if options.probe_position == "scene" else None,
+        probe_distance=options.probe_distance * prepared.diagonal,
         more_lights=scene.more_lights,
         sampler=options.sampler,
     )

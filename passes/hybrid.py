@@ -28,6 +28,7 @@ from passes.light_history import OTHER_FRAMES
 from passes.moving import MovingScene
 from passes.outputs import Output, frame_outputs
 from passes.prepare import PreparedScene
+from passes.probe_place import ProbePlace
 from passes.ray_spread import RaySpread, read_ray_spreads
 from passes.read_back import Traffic, collect_stats
 from passes.twins.frame import run_cpu
@@ -71,6 +72,7 @@ class HybridFrame:
         self.passes = hybrid_passes(device, self.scene, options, self.data.previous)
         self.compile_ms = device.composer.compile_ms - compiled
         self.inputs = frame_inputs(self.scene.prepared, options)
+        self._probe_place = ProbePlace()
         self._overfull: FrameStats | None = None
         self._outputs: tuple[FrameOptions, tuple[Output, ...]] | None = None  # asked every frame
         self._read_before_ms = 0.0  # by what `_make_frame` has replaced
@@ -177,8 +179,12 @@ class HybridFrame:
             self._overfull = None
         self.whole = False
         before = Traffic.so_far(self.device)
+        inputs = inputs or self.inputs
         self.inputs = replace(
-            inputs or self.inputs, frame_index=frame_index, sample_count=sample_count
+            inputs,
+            frame_index=frame_index,
+            sample_count=sample_count,
+            kept_probe=self._probe_place.choose(inputs) if self.options.has_probe else None,
         )
         self.data.write_inputs(self.inputs, again=again, dropped=dropped)
         return before

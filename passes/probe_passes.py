@@ -5,11 +5,11 @@
     probe/light      lit: emission, ambient light, the area lights through their shadow maps
     probe/blur       levels of blur, for rough surfaces
 
-The point is the camera's, so that nothing near it is missed, or the middle of the scene's box
-(option `probe_position`); `FrameInputs.probe` names any other. Whoever looks a direction up
-corrects it by where it leaves the scene's box at rest (`passes/shaders/probe.wgsl`). What
-reflection rays see is drawn, and only where that has changed (`passes.raster_redraw`): of a camera
-that moves the middle of the scene's box takes none of a frame's time.
+The point is the camera's, so that nothing near it is missed, or one that a moving camera has left
+by less than `probe_distance` (`passes.probe_place`), or the middle of the scene's box (option
+`probe_position`); `FrameInputs.probe` names any other. Whoever looks a direction up corrects it by
+where it leaves the scene's box at rest, as seen from the probe (`passes/shaders/probe.wgsl`). What
+reflection rays see is drawn, and only where that has changed (`passes.raster_redraw`).
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from passes.frame_options import FrameOptions
 from passes.gbuffer import depth_target, draw_pass, id_target
 from passes.gpu_scene import GpuScene
 from passes.layer_copy import LayerCopy
-from passes.probe_levels import level_sizes
+from passes.probe_levels import blur_lanes
 from passes.raster_targets import STILL, Target, frame_targets
 from passes.rays import REFLECTION
 from passes.shadow_map_passes import map_constants
@@ -52,7 +52,7 @@ def probe_passes(make: StagePasses) -> list[Pass]:
         make.over_items(
             "probe/blur",
             "probe_blur",
-            sum(side * side for side in level_sizes(size)),
+            blur_lanes(size),
             constants=constants,
             kept="probe/blur/kept",
             probe_out="probe",

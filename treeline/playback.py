@@ -33,7 +33,7 @@ class Playback:
         offset = self.offsets[number]
         camera = self.path.at(float(self.path.times[0]) + offset)
         time = self.time + offset if self.clip is not None else inputs.time
-        return replace(inputs, camera=camera, clip=self.clip, time=time)
+        return replace(inputs, camera=camera, camera_moves=True, clip=self.clip, time=time)
 
 
 def scene_path(scene: Scene) -> CameraPath:

@@ -158,7 +158,8 @@ def approach(last: FrameInputs, frames: int = HISTORY_FRAMES) -> list[FrameInput
         seconds = last.time
         if last.clip is not None:
             seconds = max(0.0, seconds - back * FRAME_SECONDS)
-        found.append(replace(last, camera=_camera_before(last.camera, back), time=seconds))
+        camera = _camera_before(last.camera, back)
+        found.append(replace(last, camera=camera, camera_moves=True, time=seconds))
     return found
 
 

@@ -30,6 +30,7 @@ FRAME_FIELDS = (
     "shadow_map_size",
     "probe_size",
     "probe_position",
+    "probe_distance",
     "screen_steps",
     "history",
     "denoiser",

@@ -17,6 +17,7 @@ from passes.options.needs import REFLECTION_RAYS_SENT
 BLOCKS = Need("half scale", (("reflection_scale", ("half", "quarter")),))
 SCREEN = Need("screen", (("reflections", ("screen",)),))
 PROBE = Need("a probe", (("reflections", ("screen",)), ("rough_fallback", ("probe",))))
+CAMERA_PROBE = Need("the camera's", (("probe_position", ("camera",)),))
 
 REFLECTION_RAYS: tuple[Option, ...] = (
     of_frame(
@@ -124,6 +125,16 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         choices=PROBE_POSITIONS,
         needs=(PROBE,),
         help="Where the probe stands: at the camera, or in the middle of the scene's box.",
+    ),
+    of_frame(
+        "probe_distance",
+        "probe distance",
+        "number",
+        "view",
+        "raster",
+        needs=(PROBE, CAMERA_PROBE),
+        help="How far a moving camera goes until its probe is drawn again, as a part of the "
+        "scene's diagonal.",
     ),
 )
 

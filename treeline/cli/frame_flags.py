@@ -80,6 +80,15 @@ class RaysSent:
         Literal["camera", "scene"],
         typer.Option(help="The probe stands at the camera, or in the middle of the scene."),
     ] = "camera"
+    probe_distance: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="How far a moving camera goes until its probe is drawn again, as a part of the "
+            "scene's diagonal; 0: in every frame.",
+        ),
+    ] = 0.02
     screen_steps: Annotated[
         int, typer.Option(min=1, max=4096, help="Steps of a reflection over the screen.")
     ] = 256
@@ -133,6 +142,7 @@ class RaysSent:
             "shadow_map_size": self.shadow_map_size,
             "probe_size": self.probe_size,
             "probe_position": self.probe_position,
+            "probe_distance": self.probe_distance,
             "screen_steps": self.screen_steps,
             "history": self.history,
             "denoiser": self.denoiser,

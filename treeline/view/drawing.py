@@ -8,6 +8,7 @@ nothing until the view changes.
 
 from collections import deque
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 
 from passes.frame_stats import FrameStats
 from passes.frame_uniforms import FrameInputs
@@ -65,6 +66,11 @@ class Drawing:
         """Whether all that is asked for is known of this view."""
         return self.timed is not None and (self.frames.counted is None or self.counted is not None)
 
+    @property
+    def _seen(self) -> FrameInputs:
+        """The view, as its next frame has it."""
+        return replace(self.inputs, camera_moves=True) if self._moving else self.inputs
+
     def look(self, inputs: FrameInputs, moving: bool) -> None:
         """Another view, from the next step on. Its camera is an object of its own, by which late
         statistics are told from those of other views."""
@@ -115,7 +121,7 @@ class Drawing:
 
     def _draw_small(self) -> Iterator[None]:
         inputs = self.inputs
-        yield from self._draw(self.frames.small, self._first_number(), 1, inputs)
+        yield from self._draw(self.frames.small, self._first_number(), 1, self._seen)
         self.frame, self._small = self.frames.small, inputs
         self.drawn += 1
         yield
@@ -137,19 +143,19 @@ class Drawing:
         if self.samples == 0:
             stats = yield from self._draw_first(frame)
         else:
-            stats = yield from self._draw(frame, self.samples, self.samples + 1, self.inputs)
+            stats = yield from self._draw(frame, self.samples, self.samples + 1, self._seen)
         self._show_timed()
         self._take_timed(stats)
         yield
 
     def _draw_first(self, frame: HybridFrame) -> Parts:
         """Frame 0, again where it lacked room that the next one has."""
-        stats = yield from self._draw(frame, 0, 1, self.inputs)
+        stats = yield from self._draw(frame, 0, 1, self._seen)
         for _ in range(MOST_REDRAWS):
             if stats.valid:
                 break
             yield
-            stats = yield from self._draw(frame, 0, 1, self.inputs)
+            stats = yield from self._draw(frame, 0, 1, self._seen)
         return stats
 
     def _draw(
@@ -177,10 +183,10 @@ class Drawing:
         if self._moving or self._wants_again(self.first):
             self.samples = 0
         number = self.samples or self._first_number()
-        if timed.submit(number, min(self.samples + 1, MOST_SAMPLES), self.inputs):
+        if timed.submit(number, min(self.samples + 1, MOST_SAMPLES), self._seen):
             self._show_timed()
         if counted is not None and self._wants_counts():
-            counted.submit(0, 1, self.inputs)
+            counted.submit(0, 1, self._seen)
 
     def _wants_counts(self) -> bool:
         if self._moving:
