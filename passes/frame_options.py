@@ -112,10 +112,10 @@ class FrameOptions:
     is not found there is looked up in a probe of `probe_size` pixels a side
     (passes/probe_passes.py), taken where the camera stands or in the middle of the scene's box
     (`probe_position`); that of a moving camera is kept for `probe_distance`, a part of the scene's
-    diagonal (passes/probe_place.py). `shadows` come by "rays", or by a "map" of depths about each light's centre,
-    `shadow_map_size` pixels a side (passes/shadow_map_passes.py); a probe is always lit by maps.
-    Both sizes may be BY_PICTURE. `map_lights` is how many lights have a map: a frame puts in its
-    scene's (`sized`).
+    diagonal (passes/probe_place.py). `shadows` come by "rays", or by a "map" of depths about each
+    light's centre, `shadow_map_size` pixels a side (passes/shadow_map_passes.py); a probe is always
+    lit by maps. Both sizes may be BY_PICTURE. `map_lights` is how many lights have a map: a frame
+    puts in its scene's (`sized`).
     Where one of them does not use rays, the frame has no queue, traversal or shading of that ray
     type, and options of its rays mean nothing.
 
@@ -209,7 +209,8 @@ class FrameOptions:
             raise UserError(f"screen steps are 1 to {MOST_SCREEN_STEPS}, not {self.screen_steps}")
         if not 0 <= self.probe_distance <= 1:
             raise UserError(
-                f"the probe's distance is 0 to 1 of the scene's diagonal, not {self.probe_distance:g}"
+                "the probe distance is a part of the scene's diagonal, 0 to 1, not "
+                f"{self.probe_distance:g}"
             )
         if self.any_hit not in ANY_HITS:
             raise UserError(f"unknown any-hit '{self.any_hit}', there are {', '.join(ANY_HITS)}")

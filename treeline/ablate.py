@@ -32,9 +32,11 @@ from treeline.ablation_table import parse_table
 from treeline.causes import HALF_RESOLUTION
 from treeline.measure import Progress
 from treeline.paired_effects import FEWEST_PAIRS, interaction, switch_fields
+from treeline.report_reuse import REUSED, kept_facts
 from treeline.time_limit import NO_TIME, TimeLimit
 from treeline.verdict import Verdict, verdict
 
+BASE = "base"  # the frame with everything on, beside switches' names
 STRONGEST = 3  # switches that are turned off two by two
 TIMED_TERMS = len(TIMED) + len(WHOLE)
 SLOW = 3.0  # times the base's time
@@ -94,7 +96,8 @@ Runs = tuple[list[FrameStats], list[FrameStats]]
 @dataclass(slots=True)
 class Measuring:
     """An ablation as far as it is. `left_out` says of a switch why it is not measured,
-    `unmeasured` what else there was no time for."""
+    `unmeasured` what else there was no time for, `reused` what frames cost that run what others
+    reuse (`kept_facts`): the base's, and by switch."""
 
     variants: Variants
     setup: Setup
@@ -108,6 +111,7 @@ class Measuring:
     runs: dict[str, Runs] = field(default_factory=dict)
     interactions: list[dict[str, Any]] = field(default_factory=list)
     unmeasured: list[str] = field(default_factory=list)
+    reused: dict[str, dict[str, Any]] = field(default_factory=dict)
     doing: str = ""
     base: Variant = field(init=False)
 
@@ -167,6 +171,18 @@ class Measuring:
             if self.budget.clock() - kept_at >= KEEP_S or turn == pairs - 1:
                 self.keep(self.table())
                 kept_at = self.budget.clock()
+
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """What the base and others take whose frames reuse passes, where they run them."""
+        every = [stats for on, _ in self.runs.values() for stats in on]
+        of = {BASE: (self.base, every)}
+        of |= {name: (item, self.runs[name][1]) for name, item in self.frames.items()}
+        for name, (item, runs) in of.items():
+            if runs and runs[-1].reused:
+                steady, whole = float(np.median(_ms(runs))), item.redraw().frame_total_ms
+                self.reused[name] = kept_facts(len(runs[-1].reused), steady, whole)
 
     def _warm_up(self, least_ms: float) -> None:
         """An idle GPU needs about a second of work to reach its clock."""
@@ -259,6 +275,7 @@ class Measuring:
             "terms": terms,
             "left_out": self.left_out,
             "unmeasured": self.unmeasured,
+            **({REUSED: self.reused} if self.reused else {}),
         }
         if self.doing:
             context["unfinished"] = f"it ended while {self.doing}"

@@ -35,6 +35,11 @@ class Variant:
             raise CheckFailed(f"a timed frame failed: {'; '.join(stats.failures) or 'no room'}")
         return stats
 
+    def redraw(self) -> FrameStats:
+        """`run` without what an earlier frame left (`FrameStats.reused`)."""
+        self.frame.forget()
+        return self.run()
+
 
 class Variants:
     """Makes variants on a device. Frames share what is on the GPU where scene, build and way of

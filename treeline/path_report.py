@@ -10,6 +10,7 @@ from treeline.cost_model import is_traversal_of, is_update
 from treeline.playback import PathFrame
 from treeline.report import Row, add, make_row, ratio, timed_row
 from treeline.report_context import plain
+from treeline.report_reuse import REUSED
 
 
 def is_visibility(name: str) -> bool:
@@ -22,7 +23,10 @@ def path_rows(frames: Sequence[PathFrame]) -> list[Row]:
     `path/frame/NUMBER` for each."""
     rows = [_spread("path/total", [frame.timed.frame_total_ms for frame in frames])]
     for name in frames[0].timed.passes:
-        rows.append(_spread(f"path/pass/{name}", [frame.timed.passes[name] for frame in frames]))
+        row = _spread(f"path/pass/{name}", [frame.timed.passes[name] for frame in frames])
+        if reused := sum(name in frame.timed.reused for frame in frames):
+            add(row, "timed", **{REUSED: reused})
+        rows.append(row)
     rows += [_frame_row(number, frame) for number, frame in enumerate(frames)]
     return [plain(row) for row in rows]
 

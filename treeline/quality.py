@@ -10,7 +10,7 @@ reference, made at that camera and that moment, holds for all.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from treeline.frame_error import HISTORY_FRAMES, FrameError, error_fields, frame
 from treeline.image_error import F32
 from treeline.measure import Progress
 from treeline.quality_variants import Variant
+from treeline.report_reuse import REUSED, kept_facts
 from treeline.time_limit import TimeLimit
 from treeline.whole_frame import draw_whole
 
@@ -37,13 +38,15 @@ MakeFrame = Callable[[FrameOptions], HybridFrame]
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One variant: ms of a picture in each turn, counted rays and nodes by ray type, its error."""
+    """One variant: ms of a picture in each turn, counted rays and nodes by ray type, its error. Of
+    one whose frames reuse passes (`FrameStats.reused`) `reused` says so, see `kept_facts`."""
 
     variant: Variant
     ms: NDArray[np.float64]
     rays: dict[str, int]
     nodes: dict[str, int]
     error: FrameError
+    reused: dict[str, Any] = field(default_factory=dict)
 
     @property
     def median_ms(self) -> float:
@@ -62,6 +65,7 @@ class Quality:
             "rays": self.rays,
             "nodes": self.nodes,
             "pictures": len(self.error.errors),
+            **({REUSED: self.reused} if self.reused else {}),
             **error_fields(self.error),
         }
 
@@ -108,13 +112,18 @@ def measure_quality(
                 if key not in errors:  # several curves pass through the base
                     errors[key] = _error(make_frame, options, variant, reference, pictures)
                 progress.advance(variant.name)
-        times = _take_turns(make_frame, group, turns, warmup_ms, progress)
+        times, redrawn = _take_turns(make_frame, group, turns, warmup_ms, progress)
         for options in group:
             for variant in by_options[options]:
                 n = variant.samples
                 rays, nodes = ({k: n * c for k, c in of.items()} for of in counts[options])
                 ms = n * np.array(times[options])
-                done[variant] = Quality(variant, ms, rays, nodes, errors[_key(variant, options)])
+                error, kept = errors[_key(variant, options)], {}
+                if options in redrawn:
+                    passes, once = redrawn[options]
+                    steady = float(np.median(ms))
+                    kept = kept_facts(passes, steady, steady + once - steady / n)
+                done[variant] = Quality(variant, ms, rays, nodes, error, kept)
         longest = max(longest, limit.clock() - begun)
         keep(*_in_order(variants, done))
     return _in_order(variants, done)
@@ -182,10 +191,12 @@ def _take_turns(
     turns: int,
     warmup_ms: float,
     progress: Progress,
-) -> dict[FrameOptions, list[float]]:
-    """ms of `turns` frames of each, one after the other, forwards and backwards."""
+) -> tuple[dict[FrameOptions, list[float]], dict[FrameOptions, tuple[int, float]]]:
+    """ms of `turns` frames of each, one after the other, forwards and backwards; of those that
+    reuse passes how many, and ms of a frame that runs them."""
     progress.begin("timing", (turns + 1) * len(group))
     times: dict[FrameOptions, list[float]] = {options: [] for options in group}
+    reused: dict[FrameOptions, int] = {}
     frames = {options: make_frame(options) for options in group}
     begun = time.perf_counter()
     while 1e3 * (time.perf_counter() - begun) < warmup_ms:
@@ -196,8 +207,14 @@ def _take_turns(
             stats = frame.run(turn)
             if turn:
                 times[options].append(stats.frame_total_ms)
+            if turn == turns and stats.reused:
+                reused[options] = len(stats.reused)
             progress.advance(f"{stats.frame_total_ms:.1f} ms")
-    return times
+    redrawn = {}
+    for options, passes in reused.items():
+        frames[options].forget()
+        redrawn[options] = passes, frames[options].run(turns).frame_total_ms
+    return times, redrawn
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> list[int]:

@@ -15,6 +15,7 @@ from treeline.contact_sheet import Panel, contact_sheet
 from treeline.error_rows import precise
 from treeline.image_error import F32, displayed
 from treeline.quality import Quality, pareto
+from treeline.report_reuse import REUSED, kept_sentence
 from treeline.report_table import make_table, number, timing_label
 
 COLUMNS = ("variant", "ms", "p5", "p95", "rays", "nodes", "relative MSE", "+-", "bias %", "FLIP")
@@ -61,7 +62,8 @@ def quality_tables(record: dict[str, Any]) -> Group:
     )
     foot = "* Pareto front: no other variant is faster and nearer to the reference."
     table = make_table("Cost against error", COLUMNS, quality_lines(record))
-    return Group(Text(head), table, Text(foot))
+    kept = [kept_sentence(row["name"], row[REUSED]) for row in record["variants"] if REUSED in row]
+    return Group(Text(head), table, Text("\n".join([foot, *kept])))
 
 
 def quality_sheet(

@@ -21,7 +21,7 @@ from treeline.object_tables import (
 )
 from treeline.ray_measures import labels, terminal_fields
 from treeline.report_found import FOUND_ROW, found_sentence
-from treeline.report_reuse import pass_label, reused_sentence
+from treeline.report_reuse import pass_label, path_label, reused_sentence
 
 ROWS_SHOWN = 10  # of a long table; report.json has them all
 
@@ -147,10 +147,7 @@ def path_table(report: dict[str, Any]) -> Table:
     unit = "CPU ms" if report["context"]["adapter_type"] == "CPU" else "ms"
     fields = ("real_time_p5", "real_time", "real_time_p95", "real_time_max")
     spreads = (*find(report, "path/total"), *find(report, "path/pass/"))
-    rows = [
-        (row["name"].removeprefix("path/").removeprefix("pass/"), *(number(row[f]) for f in fields))
-        for row in spreads
-    ]
+    rows = [(path_label(row), *(number(row[f]) for f in fields)) for row in spreads]
     slowest = max(find(report, "path/frame/"), key=lambda row: row["real_time"])
     title = (
         f"Along the camera path: {spreads[0]['iterations']} frames, the slowest at "

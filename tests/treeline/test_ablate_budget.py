@@ -23,6 +23,7 @@ from treeline.ablate_switches import Setup
 from treeline.ablate_terms import Totals
 from treeline.ablate_variants import Variant
 from treeline.ablation_table import parse_table
+from treeline.cli.ablate import _print_switches
 from treeline.counted_rays import CountedRays
 from treeline.paired_effects import FEWEST_PAIRS
 from treeline.scenes import load
@@ -44,6 +45,8 @@ class Machine:
     now: float = 0.0
     drawn: int = 0
     fails: float = float("inf")
+    keeps: bool = False  # passes from frame to frame, until it forgets them
+    held: bool = False
 
     def make(self, setup: Setup) -> tuple[Variant, CountedRays]:
         self.now += 10.0
@@ -57,7 +60,13 @@ class Machine:
         self.drawn += 1
         if self.drawn > self.fails:
             return replace(self.stats, valid=False, failures=("a planted failure",))
+        if self.held:
+            return replace(self.stats, frame_total_ms=2.0, reused=("probe/light",))
+        self.held = self.keeps
         return self.stats
+
+    def forget(self) -> None:
+        self.held = False
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +113,22 @@ def test_without_a_limit_everything_is_measured(measure: Any) -> None:
     assert context["pairs"] == 10 and context["unmeasured"] == [] and "unfinished" not in context
     assert len(found.table["switches"]) > 8 and len(found.table["interactions"]) == 3
     assert "no time was left" not in context["left_out"].values()
+
+
+def test_kept_passes_are_no_free_ones(measure: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is reused is said of the base and of each switch, with the cost of what is not."""
+    _, _, run = measure(keeps=True)
+    found = run(only=["half_resolution", "shadow"])
+    facts = {"passes": 1, "steady_ms": 2.0, "redrawn_ms": 11.0}
+    names = ("base", "half_resolution", "shadow")
+    assert found.table["context"]["reused"] == dict.fromkeys(names, facts)
+    where = {"scene": "s", "width": 8, "height": 8, "adapter": "a", "timing_source": "t"}
+    found.table["context"] |= where
+    _print_switches(found)
+    shown = capsys.readouterr().out
+    assert "base: 1 passes were reused, 2.0 ms; a frame that runs them takes 11.0 ms" in shown
+    assert "\nshadow off: 1 passes were reused" in shown
+    assert "reused" not in measure()[2](only=["shadow"]).table["context"]
 
 
 @pytest.mark.parametrize("seconds", [100.0, 160.0, 260.0, 400.0])

@@ -1,6 +1,7 @@
 """Cost against error: which variants there are, what a moving camera does, and a small curve."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from treeline.quality import STEP, TURN, approach, pareto
 from treeline.quality_picture import point_label
 from treeline.quality_variants import BASE, CURVES, variants
 from treeline.reference import FULL, full_options
+from treeline.report_reuse import kept_facts, kept_sentence
 from treeline.time_limit import TimeLimit
 
 SIZE = 64, 36
@@ -115,7 +117,7 @@ def test_what_there_is_no_time_for_is_named(monkeypatch: pytest.MonkeyPatch, sil
     def take_turns(make_frame: Any, group: Any, *_: Any) -> Any:
         now[0] += 10.0
         timed.append(len(group))
-        return {options: [1.0, 2.0] for options in group}
+        return {options: [1.0, 2.0] for options in group}, {FrameOptions(8, 8): (5, 8.0)}
 
     monkeypatch.setattr(quality, "AT_ONCE", 2)
     monkeypatch.setattr(quality, "_count", lambda frame: ({}, {}))
@@ -140,6 +142,37 @@ def test_what_there_is_no_time_for_is_named(monkeypatch: pytest.MonkeyPatch, sil
     assert 0 < len(kept[0][0]) < len(found)
     assert kept[-1] == (found, left_out)
     assert found[0].variant.name == BASE and found[0].ms.tolist() == [1.0, 2.0]
+    reused = {item.variant.name: item.reused for item in found}
+    assert reused[BASE] == kept_facts(5, 1.5, 8.0)
+    assert reused["4 samples"] == kept_facts(5, 6.0, 6.0 + 8.0 - 1.5)  # drawn once
+    assert not reused["history 4"] and set(names) - set(measured) == set(left_out)
+
+
+def test_kept_passes_are_no_free_ones(make_stats: Any, silent: Any) -> None:
+    """A frame that draws its maps in the first turn alone, beside one that has none."""
+    plain = make_stats(8, 8, False)
+
+    class Frame:
+        def __init__(self, keeps: bool) -> None:
+            self.keeps, self.held = keeps, False
+
+        def forget(self) -> None:
+            self.held = False
+
+        def run(self, turn: int) -> Any:
+            reused = ("probe/light", "probe/blur") if self.held else ()
+            self.held = self.keeps
+            return replace(plain, frame_total_ms=2.0 if reused else 9.0, reused=reused)
+
+    base, other = FrameOptions(8, 8), FrameOptions(8, 8, shadows="map")
+    frames = {base: Frame(False), other: Frame(True)}
+    times, redrawn = quality._take_turns(frames.__getitem__, list(frames), 3, 0.0, silent)
+    assert times == {base: [9.0] * 3, other: [2.0] * 3} and redrawn == {other: (2, 9.0)}
+    # A picture of more samples draws them once, too.
+    once = kept_facts(2, 3 * 2.0, 3 * 2.0 + 9.0 - 2.0)
+    assert kept_sentence("map", once) == (
+        "map: 2 passes were reused, 6.0 ms; a frame that runs them takes 13.0 ms"
+    )
 
 
 def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None:

@@ -227,6 +227,9 @@ def _measure(common: Common, asked: Asked) -> "Ablation":
 
 def _print_switches(measured: "Ablation") -> None:
     """What was measured: one row a switch, one a pair of switches."""
+    from treeline.ablate import BASE
+    from treeline.report_reuse import REUSED, kept_sentence
+
     table, context = measured.table, measured.table["context"]
     by = "wall clock" if "wall" in context["timing_source"] else context["timing_source"]
     shown = Table(
@@ -261,6 +264,8 @@ def _print_switches(measured: "Ablation") -> None:
             f"{' and '.join(item['switches'])}: {item['effect_ms']:+.3g} ms "
             f"({low:.3g} .. {high:.3g}) beyond the sum"
         )
+    for name, facts in context.get(REUSED, {}).items():
+        print(kept_sentence(name if name == BASE else f"{name} off", facts))
     for name, reason in context["left_out"].items():
         print(f"{name}: not switched off, {reason}")
     for what in context["unmeasured"]:
