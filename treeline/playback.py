@@ -33,7 +33,9 @@ class Playback:
         offset = self.offsets[number]
         camera = self.path.at(float(self.path.times[0]) + offset)
         time = self.time + offset if self.clip is not None else inputs.time
-        return replace(inputs, camera=camera, camera_moves=True, clip=self.clip, time=time)
+        # Whatever was drawn before: pictures of a path depend on nothing but the path.
+        moves = number > 0
+        return replace(inputs, camera=camera, camera_moves=moves, clip=self.clip, time=time)
 
 
 def scene_path(scene: Scene) -> CameraPath:

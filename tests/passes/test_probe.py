@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.scene.camera import look_at
 from engine.scene.light import Environment
 from passes.frame_uniforms import pack_uniforms
 from passes.twins.octahedral import octahedral_fold
@@ -60,8 +61,9 @@ def walls_hit(position: Any, direction: Any) -> tuple[Any, Any]:
     return 2 * axis + (direction[np.arange(len(axis)), axis] > 0), edge.min(1)
 
 
-def test_each_direction_shows_its_wall(room: Any, rng: np.random.Generator) -> None:
-    uniforms, probe = read(room)
+def right_walls(drawn: Any, rng: np.random.Generator) -> Any:
+    """Part of random lookups from anywhere in the room that show the wall that is there."""
+    uniforms, probe = read(drawn)
     position = rng.uniform(LOW + 0.1, HIGH - 0.1, (3000, 3))
     direction = rng.normal(size=(3000, 3))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
@@ -72,10 +74,33 @@ def test_each_direction_shows_its_wall(room: Any, rng: np.random.Generator) -> N
     clear = edge > 0.25
     assert clear.mean() > 0.5 and len(np.unique(wall[clear])) == 6
     close = np.isclose(shown, COLORS[wall], atol=0.02).all(1)
-    assert close[clear].mean() > 0.98  # a wall that the probe sees edge-on has larger texels
     # Without the correction for where one stands many would show another wall.
-    far, _ = walls_hit(np.broadcast_to(room.frame.inputs.probe_origin, (3000, 3)), direction)
+    far, _ = walls_hit(np.broadcast_to(drawn.frame.inputs.probe_origin, (3000, 3)), direction)
     assert (far != wall)[clear].mean() > 0.15
+    return close[clear].mean()
+
+
+def test_each_direction_shows_its_wall(room: Any, rng: np.random.Generator) -> None:
+    # A wall that the probe sees edge-on has larger texels.
+    assert right_walls(room, rng) > 0.98
+
+
+def test_a_kept_probe_is_looked_up_from_where_it_was_drawn(
+    room: Any, rng: np.random.Generator
+) -> None:
+    frame, inputs = room.frame, room.frame.inputs
+    camera = look_at(np.array([-0.6, 1.9, -1.4]), np.array([2.0, 1.0, 1.0]), inputs.camera.y_fov)
+    moved = replace(inputs, camera=camera, camera_moves=True, probe_distance=5.0)
+    assert "probe/light" in frame.run(0, inputs=moved).reused
+    assert right_walls(room, rng) > 0.98
+    uniforms, probe = read(room)
+    wrong = uniforms.copy()
+    wrong["probe_origin"][:3] = camera.position
+    at = np.float32([[0.5, 1.2, -0.5]] * 400), rng.normal(size=(400, 3)).astype(np.float32)
+    sharp = np.zeros(400, np.float32)
+    right, other = (probe_radiance(u, probe, *at, sharp) for u in (uniforms, wrong))
+    assert (~np.isclose(right, other, atol=0.1)).any(1).mean() > 0.2
+    frame.run(0, inputs=inputs)
 
 
 def test_rough_surfaces_are_shown_more_of_the_room(room: Any) -> None:

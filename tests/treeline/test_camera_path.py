@@ -78,6 +78,9 @@ def test_the_animation_runs_along(fox: Any, shared_scenes: Path) -> None:
     third = play(scene, "scene", 0.3, fps=4).inputs(inputs, 2)
     assert (third.clip, third.time) == ("scene", 0.8)
     assert third.camera.same_as(scene.camera_path.at(1.5))
+    # What was drawn before a path began is none of its frames' concern.
+    steps = [play(scene, fps=4).inputs(third, number) for number in range(3)]
+    assert [step.camera_moves for step in steps] == [False, True, True]
 
 
 def test_a_series_of_pictures(run: Run, fox: Any, tmp_path: Path) -> None:

@@ -17,32 +17,16 @@ from passes.frame_uniforms import FrameInputs
 from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from passes.prepare import prepare
-
-FALLBACK: dict[str, Any] = dict(
-    reflections="screen", shadows="map", shadow_map_size=128, probe_size=32
+from tests.passes.poses.kept_layers import (
+    FACES,
+    FALLBACK,
+    LIT,
+    MAPS,
+    STILL,
+    same,
+    shown,
+    whole,
 )
-MAPS = {f"shadow_map/depth/{i}" for i in range(5)}
-FACES = {f"probe/ids/{i}" for i in range(6)}
-LIT = {"probe/light", "probe/blur"}
-
-
-def shown(frame: HybridFrame) -> dict[str, Any]:
-    """All that a frame keeps for the next one, and its picture."""
-    targets = frame.data.targets
-    found = {name: targets.read(name) for name in ("shadow_map", "probe_ids")}
-    return {**found, "probe": targets.read_probe(), "picture": frame.image()}
-
-
-def same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    for name, values in wanted.items():
-        np.testing.assert_array_equal(found[name], values, err_msg=name)
-
-
-def whole(frame: HybridFrame, inputs: FrameInputs) -> dict[str, Any]:
-    """What a frame shows that has drawn nothing before."""
-    other = HybridFrame(frame.device, frame.scene.prepared, frame.options, frame.scene)
-    assert other.run(0, inputs=inputs).reused == ()
-    return shown(other)
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +139,6 @@ def test_submitted_frames_say_what_they_left_out(scene: GpuScene) -> None:
     assert found[0].reused == () and set(found[1].reused) == MAPS | FACES | LIT
     assert set(found[1].passes) == set(found[0].passes)
     same(shown(frame), whole(frame, frame.inputs))
-
-
-STILL = {f"shadow_map/still/{i}" for i in range(5)} | {f"probe/still/{i}" for i in range(6)}
 
 
 @pytest.fixture(scope="module")

@@ -106,6 +106,8 @@ def test_frames_that_remember_others_have_their_own_random_numbers(camera: Camer
     assert {sent.sample_count for sent in frames.timed.sent} == {1}
     drawing.step(moving=False)
     assert frames.timed.sent[-1].frame_index == 0
+    # Their probe may be behind; that of a picture at rest is where `treeline report` has it.
+    assert [sent.camera_moves for sent in frames.timed.sent] == [True] * 5 + [False]
 
 
 def test_while_the_view_moves_numbers_of_a_moment_ago_stay(camera: Camera) -> None:
