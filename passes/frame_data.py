@@ -83,7 +83,7 @@ class FrameData:
             self.resources["hit_records"] = self.textures["hit_records"].create_view()
             self.given = (*self.given, "hit_records")
         self.targets = RasterTargets(device, options, scene.moving is not None)
-        self._redraw = RasterRedraw(self.targets, scene.prepared)
+        self._redraw = RasterRedraw(self.targets, scene.prepared) if self.targets.targets else None
         self.resources |= self.targets.resources
         self.given = (*self.given, *self.targets.given)
         self._add_raster_shadows()
@@ -223,8 +223,9 @@ class FrameData:
             self.light_history.begin(inputs, pose, whole=not again, dropped=dropped)
         record = self._uniforms.pack(inputs)
         self.device.write(self.resources["frame"], record)
-        shown = moving.pose.key if moving else None
-        self._redraw.write(inputs, record, shown, self.scene.hidden)
+        if self._redraw is not None:
+            pose = moving.pose if moving else None
+            self._redraw.write(inputs, record, pose, self.scene.hidden)
 
     @property
     def history_lost(self) -> str:

@@ -11,7 +11,7 @@ from bvh.build import BuildOptions
 from engine.frame.frame import Frame
 from engine.scene.camera import look_at
 from engine.scene.light import Environment
-from passes import raster_redraw
+from passes import view_culling
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FrameInputs
 from passes.gpu_scene import GpuScene
@@ -169,13 +169,11 @@ def test_layers_are_what_is_drawn_at_once(
     assert posed.run(0, inputs=moment).valid
     layered = shown(posed)
     assert posed.data.targets.read("shadow_map_still").any()
-    boxes = raster_redraw.object_boxes
 
-    def all_move(prepared: Any) -> Any:
-        found = boxes(prepared)
-        return replace(found, move=np.ones_like(found.move))
+    def all_move(scene: Any) -> Any:
+        return np.ones(len(scene.instances), bool)
 
-    monkeypatch.setattr(raster_redraw, "object_boxes", all_move)
+    monkeypatch.setattr(view_culling, "moving_objects", all_move)
     other = HybridFrame(posed.device, posed.scene.prepared, posed.options, posed.scene)
     other.run(0, inputs=moment)
     assert not other.data.targets.read("shadow_map_still").any()
