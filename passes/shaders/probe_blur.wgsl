@@ -23,8 +23,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     var first = 64u * (frame.first_group + group.x);
     var level = 0u;
     while (level < probe_levels()) {
-        let size = PROBE_SIZE >> level;
-        let lanes = size * size * texel_lanes(level);
+        let size: u32 = PROBE_SIZE >> level;
+        let lanes: u32 = size * size * texel_lanes(level);
         if (first < lanes) { break; }
         first -= lanes;
         level += 1u;
