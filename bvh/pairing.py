@@ -33,10 +33,6 @@ class Blocks:
     first_corner: I32  # [n] which original vertex of `first` is V0 (0 for a single triangle)
     second_corner: I32  # [n] which original vertex of `second` is V3
 
-    @property
-    def pair_count(self) -> int:
-        return int((self.second >= 0).sum())
-
 
 def single_blocks(triangle_count: int) -> Blocks:
     """Every triangle in a block of its own."""

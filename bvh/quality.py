@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from bvh.decode import TriangleRows, decode, decode_triangles
 from bvh.header import KIND_BLAS, unpack_header
 from bvh.sah import INTERSECTION_COST, TRAVERSAL_COST
-from bvh.tree import EMPTY, Bounds, Tree, child_bounds, half_area, stack_bound, tree_levels
+from bvh.tree import EMPTY, half_area, stack_bound, tree_levels
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -90,7 +90,7 @@ def container_quality(words: U32, samples: int = SAMPLES, seed: int = 0) -> Qual
     first = _first_of_equals(rows)
     chosen, triangle = np.unique(first, return_inverse=True)
     references = np.stack([triangle, rows.block], axis=1)
-    return _quality(
+    return tree_quality(
         image.children,
         image.boxes,
         rows.positions[chosen],
@@ -117,29 +117,17 @@ def _first_of_equals(rows: TriangleRows) -> I64:
 
 
 def tree_quality(
-    tree: Tree,
-    primitive_bounds: Bounds,
-    positions: F32,
-    owner: I64,
-    samples: int = SAMPLES,
-    seed: int = 0,
-) -> Quality:
-    """Of a binary or wide tree; `positions [m, 3, 3]` are the triangles inside the primitives and
-    `owner [m]` says in which one each lies."""
-    boxes = child_bounds(tree.children, tree.bounds, primitive_bounds)
-    references = np.stack([np.arange(len(owner)), owner], axis=1)
-    return _quality(tree.children, boxes, positions, references, samples, seed, None)
-
-
-def _quality(
     children: I32,
     boxes: F32,
     positions: F32,
     references: I64,
     samples: int,
     seed: int,
-    size: int | None,
+    size: int | None = None,
 ) -> Quality:
+    """Of a tree of `children` [nodes, width] whose slots have `boxes` [nodes, width, 2, 3].
+    `positions` [m, 3, 3] are the triangles inside the leaves; `references` [n, 2] say which one
+    (first) lies in which leaf; `size` in bytes."""
     used = children != EMPTY
     if not used.any():
         return Quality(0.0, 0.0, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0, 0, len(children), 0, size)

@@ -74,7 +74,6 @@ class RebuildTracker:
     built_visits: float = math.nan
     sah: float = math.nan
     visits: float = math.nan
-    lost: str = ""
 
     def __post_init__(self) -> None:
         if self.motion not in MOTIONS:
@@ -82,7 +81,7 @@ class RebuildTracker:
 
     def built(self, frame: int, sah: float = math.nan, visits: float = math.nan) -> None:
         """A build in `frame`; the first later measurement stands in for a number not known yet."""
-        self.built_frame, self.lost = frame, ""
+        self.built_frame = frame
         self.built_sah = self.sah = sah
         self.built_visits = self.visits = visits
 
@@ -97,16 +96,10 @@ class RebuildTracker:
             if math.isnan(self.built_visits):
                 self.built_visits = visits
 
-    def invalidate(self, reason: str) -> None:
-        """The tree no longer fits its triangles (other topology, a flag of the refit)."""
-        self.lost = reason
-
     def decide(self, frame: int, changed: bool) -> Decision:
         """For `frame`; `changed` says whether vertices differ from the last frame's."""
         if self.built_frame is None:
             return self._say(frame, "rebuild", "never built")
-        if self.lost:
-            return self._say(frame, "rebuild", self.lost)
         if not changed:
             return self._say(frame, "keep", "no vertex moved")
         if self.motion != "deforming":

@@ -62,7 +62,7 @@ def trace(
     return {
         "rules": rules,
         "ended": str(ended),
-        "error": ended not in (Ended.STACK_EMPTY, Ended.FIRST_HIT),
+        "error": out.error_count > 0,
         "hit": {
             "t": float(out.t[0]),
             "u": float(out.u[0]),

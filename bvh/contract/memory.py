@@ -56,7 +56,8 @@ class GuestMemory:
 
     @staticmethod
     def from_words(words: U32, base: GuestAddress) -> "GuestMemory":
-        """All of `words` present at `base`; the bytes up to the next block are zero."""
+        """All of `words` present at `base`; the bytes up to the next block are zero. Nothing here
+        needs it but tests: it is for callers who hold a whole buffer, not a dump."""
         memory = GuestMemory([(base, -(-4 * len(words) // UNIT_BYTES) * UNIT_BYTES)])
         memory.write(base, words)
         return memory
@@ -80,12 +81,6 @@ class GuestMemory:
             raise UserError(f"a page has {PAGE_WORDS} words, not {words.shape}")
         self._pages[number] = np.array(words, np.uint32)
         self._arrived[number] = np.ones(_PAGE_BLOCKS, np.bool_)
-        self._stale = True
-
-    def unmap_page(self, number: int) -> None:
-        """The page's bytes are gone; its addresses stay valid."""
-        self._pages.pop(number, None)
-        self._arrived.pop(number, None)
         self._stale = True
 
     def write(self, address: GuestAddress, words: U32) -> None:

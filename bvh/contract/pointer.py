@@ -74,7 +74,8 @@ def unpack(pointer: NodePointer) -> Unpacked:
 
 
 def address_of(base: GuestAddress, pointer: NodePointer) -> GuestAddress:
-    """Where the node's first byte lies."""
+    """Where the node's first byte lies. Traversal adds whole arrays; this is the same for whoever
+    has one pointer in hand."""
     return GuestAddress(base + unpack(pointer).byte_offset)
 
 

@@ -75,4 +75,5 @@ class Trace:
 
     @property
     def error_count(self) -> int:
+        """Rays that ended before they knew their hit."""
         return sum(ended not in (Ended.STACK_EMPTY, Ended.FIRST_HIT) for ended in self.ended)

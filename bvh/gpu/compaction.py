@@ -112,16 +112,6 @@ def plan_compaction(containers: Sequence[Container], source_bytes: int) -> Compa
     return CompactionPlan(moves, tuple(bases), end, before, after, before + after)
 
 
-def read_sizes(device: Device, buffer: Any, bases: Sequence[int]) -> list[int]:
-    """Bytes that the containers at `bases` use, by their headers: one read for all of them."""
-    found = device.buffer("container sizes", 4 * len(bases))
-    encoder = device.wgpu.create_command_encoder(label="container sizes")
-    for i, base in enumerate(bases):
-        encoder.copy_buffer_to_buffer(buffer, base + 4 * _SIZE_WORD, found, 4 * i, 4)
-    device.wgpu.queue.submit([encoder.finish()])
-    return [int(units) * UNIT_BYTES for units in device.read(found, count=len(bases))]
-
-
 def copy_containers(
     parameters: NDArray[Any],
     moves: NDArray[Any],

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from bvh.gpu.build_records import group_count, sweep_groups
 from bvh.gpu.reinsertion_records import (
     PARAMETERS,
-    PROGRESS,
     SUM_TILE,
     buffer_bytes,
     make_parameters,
@@ -105,11 +104,6 @@ class GpuReinsertion:
 
     def _dispatch(self, scope: Any, name: str, resources: dict[str, Any]) -> None:
         self.stages[name].dispatch(scope, resources, self._groups[name])
-
-    def read_progress(self) -> NDArray[Any]:
-        """The PROGRESS record after the last submission: rounds and moves that were carried out,
-        summed area before and after."""
-        return self.device.read(self.resources["progress"], PROGRESS.dtype, count=1)
 
 
 def _shader(stage: str) -> str:

@@ -1,14 +1,13 @@
 """Records of the TLAS built on the GPU: what a frame gives, and what became of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bvh.build import Blas
-from bvh.header import unpack_header
+from bvh.header import Header, unpack_header
 from bvh.layout import UNIT_BYTES
 from bvh.scene_bvh import SceneBvh
 from bvh.tlas import BvhInstance
@@ -112,21 +111,16 @@ def pack_instance_records(instances: Sequence[BvhInstance]) -> NDArray[Any]:
     return out
 
 
-def pack_blas_records(blases: Sequence[Blas], bases: Sequence[int]) -> NDArray[Any]:
-    """[n] BLAS_RECORD of BLASes at byte offsets `bases` of the scene buffer."""
-    out = np.zeros(len(blases), BLAS_RECORD.dtype)
-    for row, blas, base in zip(out, blases, bases, strict=True):
-        row["low"], row["high"] = blas.bounds if blas.stats.blocks else ([1.0] * 3, [-1.0] * 3)
-        row["base_unit"] = int(base) // UNIT_BYTES
-        row["geometry_count"] = blas.geometry_count
-    return out
-
-
 def scene_blas_records(bvh: SceneBvh) -> NDArray[Any]:
     """[n] BLAS_RECORD of the BLASes of an assembled scene, by their headers."""
-    out = np.zeros(len(bvh.blas_bases), BLAS_RECORD.dtype)
-    for row, base in zip(out, bvh.blas_bases, strict=True):
-        header = unpack_header(bvh.words[int(base) // 4 :])
+    headers = [unpack_header(bvh.words[int(base) // 4 :]) for base in bvh.blas_bases]
+    return blas_records(headers, bvh.blas_bases)
+
+
+def blas_records(headers: Sequence[Header], bases: Iterable[int]) -> NDArray[Any]:
+    """[n] BLAS_RECORD of BLASes at byte offsets `bases` of the scene buffer."""
+    out = np.zeros(len(headers), BLAS_RECORD.dtype)
+    for row, header, base in zip(out, headers, bases, strict=True):
         row["low"], row["high"] = header.bounds if header.leaf_count else ([1.0] * 3, [-1.0] * 3)
         row["base_unit"] = int(base) // UNIT_BYTES
         row["geometry_count"] = header.geometry_count

@@ -60,7 +60,8 @@ class TreeBuilder(ABC):
 
     def build_boxes(self, bounds: Bounds) -> Tree:
         """Tree over finite boxes `[n, 2, 3]`, the same as of the stages' twins; in a submission of
-        its own."""
+        its own. Builds of scenes go by `encode`; this is for whoever has boxes and wants their
+        tree, tests first of all."""
         self.set_count(len(bounds))
         if self._own is None:
             self._own = box_buffers(self.device, self.capacity)

@@ -78,14 +78,6 @@ def test_frames_between_builds() -> None:
     assert tracker.decide(400, changed=False).action == "keep"
 
 
-def test_a_lost_tree_is_built_at_once() -> None:
-    tracker = _tracker()
-    tracker.invalidate("its triangles are others")
-    assert tracker.decide(11, changed=False).reason == "its triangles are others"
-    tracker.built(11, sah=1.0)
-    assert tracker.decide(12, changed=True).action == "refit"
-
-
 def test_a_tree_that_cost_nothing() -> None:
     tracker = RebuildTracker("point", "deforming")
     tracker.built(0, sah=0.0)

@@ -16,7 +16,6 @@ from bvh.gpu.compaction import (
     copy_containers,
     patch_instances,
     plan_compaction,
-    read_sizes,
 )
 from bvh.header import pack_header, unpack_header
 from bvh.layout import HEADER_BYTES, INVALID_POINTER
@@ -168,14 +167,6 @@ def test_an_instance_of_what_was_left_behind_is_counted(device: Any, rng: Any) -
     loose = _loosely(scene, 1.2)
     del loose.containers[2]
     assert _compact(device, loose, len(scene.instances)).lost == 2
-
-
-def test_sizes_come_from_the_headers(device: Any, rng: Any) -> None:
-    scene = _scene(rng, [30, 4, 500])
-    loose = _loosely(scene, 1.5)
-    buffer = device.upload("loose", loose.words)
-    sizes = read_sizes(device, buffer, [c.source_bytes for c in loose.containers])
-    assert sizes == [c.used_bytes for c in loose.containers]
 
 
 def test_containers_that_are_not_there_are_refused() -> None:

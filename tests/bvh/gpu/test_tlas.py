@@ -25,7 +25,7 @@ from bvh.gpu.tlas_records import (
     INSTANCE_GROUP,
     PLACED_INSTANCE,
     TLAS_REPORT,
-    pack_blas_records,
+    blas_records,
     pack_instance_records,
 )
 from bvh.gpu.tlas_setup import instance_compact, instance_setup
@@ -62,7 +62,7 @@ class Rig:
             words[base // 4 :][:32] = pack_header(header)
             parents[base // 64 :][: len(blas.parents)] = blas.parents
         self.start = words.copy(), parents.copy()
-        self.table = pack_blas_records(self.blases, self.bases)
+        self.table = blas_records([unpack_header(b.words) for b in self.blases], self.bases)
         self.tlas = GpuTlas(device, CAPACITY, device.upload("blases", self.table), 3)
         self.buffers = {
             "words": device.upload("words", words),
