@@ -47,7 +47,8 @@ NAMES = (
 
 def quality_table(groups: Sequence[Sequence[Record]], only: Sequence[str] = ()) -> str:
     """Of records grouped by scene, the first of each group being the one whose rays and errors are
-    shown; an empty text without records. Rows in the first record's order."""
+    shown; an empty text without records. Rows in the first record's order, then what only others
+    have."""
     groups = [records for records in groups if records]
     if not groups:
         return ""
@@ -58,7 +59,8 @@ def quality_table(groups: Sequence[Sequence[Record]], only: Sequence[str] = ()) 
         head += ["rays", "relative MSE", "FLIP"]
         units += ["---:"] * (len(records) + 3)
     lines = ["| " + " | ".join(head) + " |", "| " + " | ".join(units) + " |"]
-    for name in (row["name"] for row in groups[0][0]["variants"]):
+    every = (row["name"] for records in groups for r in records for row in r["variants"])
+    for name in dict.fromkeys(every):
         if not only or name in only:
             cells = [cell for records in groups for cell in _cells(records, name)]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")

@@ -91,11 +91,12 @@ CURVES: tuple[tuple[Variant, ...], ...] = (
 
 
 def variants(only: Sequence[str] = ()) -> tuple[Variant, ...]:
-    """The base, then those of CURVES; of the curves in `only`, if there are any. UserError for a
+    """The base, then those of CURVES, or of the curves in `only`, in its order. UserError for a
     curve that there is not."""
-    found = [variant for curve in CURVES for variant in curve]
-    known = list(dict.fromkeys(variant.curve for variant in found))
+    found: dict[str, list[Variant]] = {}
+    for variant in (variant for curve in CURVES for variant in curve):
+        found.setdefault(variant.curve, []).append(variant)
     for name in only:
-        if name not in known:
-            raise UserError(f"no curve is named '{name}'; there are {'; '.join(known)}")
-    return (Variant(BASE, BASE), *(v for v in found if not only or v.curve in only))
+        if name not in found:
+            raise UserError(f"no curve is named '{name}'; there are {'; '.join(found)}")
+    return (Variant(BASE, BASE), *(v for name in only or found for v in found[name]))

@@ -65,7 +65,9 @@ def curve(
             "no limit.",
         ),
     ] = None,
-    only: Annotated[str, typer.Option(metavar="NAME;NAME", help="Some curves. Default: all.")] = "",
+    only: Annotated[
+        str, typer.Option(metavar="NAME;NAME", help="Some curves, in this order. Default: all.")
+    ] = "",
     crop: Annotated[
         str | None,
         typer.Option(metavar="X,Y", help="Top left of what sheet.png shows. Default: the middle."),
