@@ -30,8 +30,8 @@ from tests.passes.twins.rounding import (
 LIGHTS = tuple(LIGHTS_APART.values())
 PACKED_FIELDS = ("cone", "direction", "path")  # two 16-bit numbers in a word
 PACKED_APART = 0.01  # part of packed numbers that may be one step apart
-# Where it is a mean over frames, which agrees to 1e-4 of it: a fifth of a half's step.
-FILTERED_APART = 0.2
+HALF_STEP = 2.0**-10  # between two halves, of them
+PAST_APART = 1e-4  # of means over frames, and of themselves
 # Of node and test counts: the oracle sorts all four children, the kernel finds the nearest; in
 # any-hit traversal they visit unsorted children in different orders.
 COUNTS_APART = {ray.name: 0.15 if ray.any_hit else 0.02 for ray in RAY_TYPES}
@@ -45,12 +45,12 @@ def close(a: Any, b: Any) -> bool:
     return np.allclose(a, b, rtol=RELATIVE, atol=ABSOLUTE)
 
 
-def packed_close(a: Any, b: Any, bits: int, share: float = PACKED_APART) -> bool:
-    """Words that hold numbers of so many bits, of which that part may be one step apart."""
+def packed_close(a: Any, b: Any, bits: int) -> bool:
+    """Words that hold numbers of so many bits."""
     kind = {8: np.uint8, 16: np.uint16}[bits]
     x, y = (np.ascontiguousarray(v).view(kind).astype(int).ravel() for v in (a, b))
     apart = np.abs(x - y)
-    return bool(apart.max(initial=0) <= 1 and (apart > 0).sum() <= share * apart.size)
+    return bool(apart.max(initial=0) <= 1 and (apart > 0).sum() <= PACKED_APART * apart.size)
 
 
 def find_differences(step: Any, strict: bool) -> list[str]:
@@ -74,11 +74,12 @@ def find_differences(step: Any, strict: bool) -> list[str]:
         elif name in ("direct", "reflected", *LIGHTS):
             found += [] if packed_close(gpu, cpu, 16) else [name]
         elif name.endswith("_filtered") or "_round_" in name:
-            past, share = name.replace("_filtered", "_history"), PACKED_APART
-            if not strict and past in step.gpu:  # its pixels whose past is the same
-                same = past_close(step.gpu[past], step.cpu[past]).reshape(-1, len(gpu)).all(0)
-                gpu, cpu, share = gpu[same], cpu[same], FILTERED_APART
-            found += [] if packed_close(gpu, cpu, 16, share) else [name]
+            past = name.replace("_filtered", "_history")
+            if strict or past not in step.gpu:
+                same = packed_close(gpu, cpu, 16)
+            else:
+                same = filtered_close(gpu, cpu, past_close(step.gpu[past], step.cpu[past]))
+            found += [] if same else [name]
         elif name == "guide":
             depth_rough = (np.ascontiguousarray(v[:, ::3]).view(np.float32) for v in (gpu, cpu))
             same = close(*depth_rough)
@@ -90,7 +91,7 @@ def find_differences(step: Any, strict: bool) -> list[str]:
             found += [] if packed_close(gpu, cpu, 8) else [name]
         elif name in ("shadow_map", "probe_ids"):
             # The rasteriser and rays may see different triangles at edges.
-            apart = gpu != cpu if name == "probe_ids" else depths_apart(gpu, cpu)
+            apart = gpu != cpu if name == "probe_ids" else depths_apart(gpu, cpu, strict)
             found += [] if apart.mean() < RASTER_PIXELS else [f"{name}: {apart.mean()}"]
         elif name == NO_REFLECTION_QUEUE:
             found += [] if gpu.header == cpu.header else [name]
@@ -126,8 +127,16 @@ def past_close(a: Any, b: Any) -> Any:
         [np.ascontiguousarray(v[:, part]) for v in (a, b)] for part in (slice(3), slice(3, 4))
     )
     floats = [v.view(np.float32) for v in light] + [v.view(np.float16).astype(float) for v in more]
-    same = np.isclose(floats[0], floats[1], rtol=1e-4, atol=1e-4).all(-1)
+    same = np.isclose(floats[0], floats[1], rtol=PAST_APART, atol=PAST_APART).all(-1)
     return same & np.isclose(floats[2], floats[3], rtol=2e-3, atol=1e-3).all(-1)
+
+
+def filtered_close(a: Any, b: Any, past_same: Any) -> bool:
+    """[n, 2] words, four halves a pixel: where the past is the same the mean differs as that does,
+    and by a half's step."""
+    same = past_same.reshape(-1, len(a)).all(0)
+    x, y = (np.ascontiguousarray(v[same]).view(np.float16).astype(float) for v in (a, b))
+    return np.allclose(x, y, rtol=PAST_APART + HALF_STEP, atol=PAST_APART)
 
 
 def queue_differences(name: str, gpu: RayQueue, cpu: RayQueue, strict: bool) -> list[str]:

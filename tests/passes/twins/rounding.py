@@ -37,9 +37,11 @@ MOST_DIRECTION = 1e-4
 
 # Rasterisers place vertices on a grid of 1/256 of a pixel (Direct3D 11, 3.4.3.1): half of a step
 # off in x and in y, their depth goes along the slope of the triangle. They keep the depth as a
-# plane over the picture, whose terms may be as large as 1, at the near plane, wherever it is seen.
+# plane over the picture, whose terms may be as large as 1, at the near plane, wherever it is seen:
+# 8 roundings for each coordinate of a vertex, and 16 for the plane.
 SNAPPED = 2.0**-9
-DEPTH_ROUNDINGS = 16 * U
+DEPTH_ROUNDINGS = 32 * U
+STRICT_DEPTH = 1e-4  # of itself
 
 
 def few(apart: Any, strict: bool) -> bool:
@@ -61,19 +63,24 @@ def directions_close(a: Any, b: Any, strict: bool) -> bool:
     return few(apart, strict) and bool(np.abs(a - b).max(initial=0) <= MOST_DIRECTION)
 
 
-def depths_apart(gpu: Any, cpu: Any) -> Any:
+def depths_apart(gpu: Any, cpu: Any, strict: bool) -> Any:
     """Which texels [layers, height, width] of a rasteriser's depths are not those of rays."""
+    apart = np.abs(gpu.astype(float) - cpu)
+    if strict:
+        return apart > STRICT_DEPTH * np.abs(cpu)
     slope = np.zeros(cpu.shape)
     for axis in (1, 2):
         step = np.abs(np.diff(cpu.astype(float), axis=axis))
         # To the neighbour on the same triangle, if there is one.
         ends = [np.insert(step, at, np.inf, axis) for at in (0, step.shape[axis])]
         slope += np.minimum(*ends)
-    return np.abs(gpu.astype(float) - cpu) > SNAPPED * slope + DEPTH_ROUNDINGS
+    return apart > SNAPPED * slope + DEPTH_ROUNDINGS
 
 
 def weights_close(gpu: Any, cpu: Any, resources: Any, strict: bool) -> bool:
     """`visibility` [height, width, 4] words: u and v, which a triangle seen edge-on magnifies."""
+    if np.array_equal(gpu, cpu):
+        return True
     a, b = (np.ascontiguousarray(v[..., 2:]).view(np.float32).astype(float) for v in (gpu, cpu))
     seen = gpu[..., 0] != NOTHING
     allowed = ABSOLUTE + RELATIVE * np.abs(b[seen])
