@@ -108,14 +108,14 @@ class FrameOptions:
     passes/light_history.py.
 
     `reflections` come by "rays", or from the "screen" (passes/screen_passes.py): reflected
-    directions are followed over the picture's own depth for at most `screen_steps` steps, and what
-    is not found there is looked up in a probe of `probe_size` pixels a side
-    (passes/probe_passes.py), taken where the camera stands or in the middle of the scene's box
-    (`probe_position`); that of a moving camera is kept for `probe_distance`, a part of the scene's
-    diagonal (passes/probe_place.py). `shadows` come by "rays", or by a "map" of depths about each
-    light's centre, `shadow_map_size` pixels a side (passes/shadow_map_passes.py); a probe is always
-    lit by maps. Both sizes may be BY_PICTURE. `map_lights` is how many lights have a map: a frame
-    puts in its scene's (`sized`).
+    directions are followed over the picture's own depth, each through at most `screen_steps` cells
+    of its pyramid (passes/depth_pyramid.py), and what is not found there is looked up in a probe of
+    `probe_size` pixels a side (passes/probe_passes.py), taken where the camera stands or in the
+    middle of the scene's box (`probe_position`); that of a moving camera is kept for
+    `probe_distance`, a part of the scene's diagonal (passes/probe_place.py). `shadows` come by
+    "rays", or by a "map" of depths about each light's centre, `shadow_map_size` pixels a side
+    (passes/shadow_map_passes.py); a probe is always lit by maps. Both sizes may be BY_PICTURE.
+    `map_lights` is how many lights have a map: a frame puts in its scene's (`sized`).
     Where one of them does not use rays, the frame has no queue, traversal or shading of that ray
     type, and options of its rays mean nothing.
 
@@ -179,7 +179,7 @@ class FrameOptions:
     probe_size: int = BY_PICTURE
     probe_position: str = "camera"
     probe_distance: float = 0.02
-    screen_steps: int = 256
+    screen_steps: int = 512
 
     def __post_init__(self) -> None:
         for label, value, known in (

@@ -23,7 +23,7 @@ from passes.motion import PreviousPicture
 from passes.probe_passes import probe_passes
 from passes.rays import OCCLUSION, REFLECTION, SHADOW, RayType, reflection_types
 from passes.rough_fallback import probe_texture, rough_constants
-from passes.screen_passes import screen_reflection
+from passes.screen_passes import screen_passes
 from passes.shadow_map_passes import (
     KEEP_LIGHT,
     map_reflected_shadows,
@@ -111,7 +111,7 @@ def _rays(make: StagePasses) -> list[Pass]:
     else:
         passes += [*_ordered(make, SHADOW), *traverse_passes(make, SHADOW)]
     if not by_rays:
-        passes += [screen_reflection(make)]
+        passes += screen_passes(make)
     if options.occlusion:
         passes += [_occlusion_rays(make), *_ordered(make, OCCLUSION)]
         passes += traverse_passes(make, OCCLUSION)

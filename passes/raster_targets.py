@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from engine.frame.kept import Kept
 from engine.gpu.device import Device
 from engine.gpu.errors import LimitError
+from passes import depth_pyramid
 from passes.frame_options import LIGHT_FACES, FrameOptions
 from passes.frame_uniforms import FRAME_UNIFORMS, FrameInputs
 from passes.layer_copy import IDS_FORMAT
@@ -102,6 +103,8 @@ class RasterTargets:
             self._add(target)
         if options.has_probe:
             self._add_probe(options.probe_size)
+        if options.reflections == "screen":
+            self._add_pyramid(options.width, options.height)
 
     def _add_probe(self, size: int) -> None:
         """What the probe's faces become (passes/probe_passes.py), and who looked it up."""
@@ -119,6 +122,24 @@ class RasterTargets:
         self.resources |= {f"{name}/kept": Kept() for name in PROBE_STAGES}
         self.given = (*self.given, "probe_light")
         self.cleared["screen_counts"] = None
+
+    def _add_pyramid(self, width: int, height: int) -> None:
+        """What reflections are looked for in on the screen (passes/depth_pyramid.py)."""
+        across, down = depth_pyramid.texture_size(width, height)
+        side = self.device.limits["max-texture-dimension-2d"]
+        if max(across, down) > side:
+            raise LimitError(
+                f"size {width}x{height}: the depth pyramid of {across}x{down} texels is beyond "
+                f"{self.device.info.adapter}'s largest texture, {side} a side"
+            )
+        texture = self.device.wgpu.create_texture(
+            label="pyramid",
+            size=(across, down, 1),
+            format=depth_pyramid.FORMAT,
+            usage="TEXTURE_BINDING|STORAGE_BINDING|COPY_SRC",
+        )
+        self.textures["pyramid"] = texture
+        self.resources["pyramid"] = texture.create_view()
 
     def _add(self, target: Target) -> None:
         side = self.device.limits["max-texture-dimension-2d"]
@@ -158,6 +179,10 @@ class RasterTargets:
     def read_probe(self) -> NDArray[np.float32]:
         """[size, size + size / 2, 4] its levels (passes/shaders/probe_layout.wgsl). Waits."""
         return self._read("probe", 4)[0]
+
+    def read_pyramid(self) -> NDArray[np.uint32]:
+        """[height, width, 2] its levels (passes/depth_pyramid.py). Waits."""
+        return self._read("pyramid", 2)[0].view(np.uint32)
 
     def _read(self, name: str, words: int) -> NDArray[np.float32]:
         """[layers, height, width, words]"""

@@ -8,6 +8,7 @@ SCREEN_COUNTS = Struct(
     Field("probe", "u32"),  # others, by where the probe shows a surface
     Field("environment", "u32"),  # or nothing
     Field("replaced", "u32"),  # directions below the geometric horizon that were mirrored up
+    Field("cut", "u32"),  # directions that had not come to their end after all their steps
 )
 COUNT_NAMES = tuple(field.name for field in SCREEN_COUNTS.fields)
 

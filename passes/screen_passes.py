@@ -10,15 +10,22 @@ light see it through whatever the screen does not show.
 """
 
 from engine.frame.render_pass import Pass
+from passes import depth_pyramid
 from passes.probe_passes import probe_constants
 from passes.stage_passes import StagePasses
 
 
-def screen_reflection(make: StagePasses) -> Pass:
+def screen_passes(make: StagePasses) -> list[Pass]:
     """After the frame's direct light and shadows, and its probe."""
     options = make.options
     block = options.reflection_block
-    return make.over_tiles(
+    pyramid = make.over_tiles(
+        "screen/depth_pyramid",
+        "depth_pyramid",
+        block=(1 << depth_pyramid.TOP) // 8,  # a workgroup makes a cell of the top level
+        pyramid_out="pyramid",
+    )
+    reflection = make.over_tiles(
         "screen/reflection",
         "screen_reflection",
         constants={
@@ -30,4 +37,6 @@ def screen_reflection(make: StagePasses) -> Pass:
             **probe_constants(options),
         },
         block=block,
+        trusted=True,  # a ray's way lies within the picture, whose surfaces come from the scene
     )
+    return [pyramid, reflection]

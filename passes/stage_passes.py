@@ -27,7 +27,6 @@ SURFACE_SHADERS = (
     "shadow_map_visible",
     "shadow_map_reflection",
     "probe_light",
-    "screen_reflection",
 )
 # Those that choose lights (passes/shaders/choose_light.wgsl).
 LIGHT_SHADERS = ("shadow", "shade")
@@ -64,10 +63,12 @@ class StagePasses:
         slots: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
         block: int = 1,
+        trusted: bool = False,
         **bind: str,
     ) -> Pass:
-        """One workgroup for each 8x8 pixels of the picture, or 8x8 blocks of that side."""
-        stage = self._stage(name, file, slots=slots, constants=constants)
+        """One workgroup for each 8x8 pixels of the picture, or 8x8 blocks of that side. `trusted`
+        as `Stage` has it."""
+        stage = self._stage(name, file, slots=slots, constants=constants, trusted=trusted)
         first = "frame", FRAME_UNIFORMS.offsets["first_tile_row"]
         side = 8 * block
         tiles = (-(-self.options.width // side), -(-self.options.height // side))

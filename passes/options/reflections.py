@@ -103,7 +103,8 @@ SCREEN_REFLECTIONS: tuple[Option, ...] = (
         high=MOST_SCREEN_STEPS,
         step=1,
         needs=(SCREEN,),
-        help="How many steps a reflection may take over the screen; a longer way has longer steps.",
+        help="The most cells of the depth pyramid that a reflection looks at on its way over the "
+        "screen; one that is cut off there is counted, and the probe is shown.",
     ),
     of_frame(
         "probe_size",

@@ -5,6 +5,7 @@
 // sample to the running mean and writes the tone-mapped picture (sRGB bytes).
 #import passes.frame_uniforms
 #import engine.scene.records
+#import "passes/shaders/material_record.wgsl"
 #import "passes/shaders/octahedral.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/surface_albedo.wgsl"
@@ -32,8 +33,6 @@ override LIGHTS_APART: bool = false;
 // These lights are means already, and occluded ambient light came with the area light's.
 override FILTERED: bool = false;
 
-const MATERIAL_VEC4S: u32 = 4u;
-
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
     let pixel = tile_pixel(group, lane);
@@ -44,7 +43,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if (textureLoad(visibility, pixel, 0).x != NOTHING) {
         let s = unpack_surface(textureLoad(surface, pixel, 0));
         let view = normalize(-direction);
-        let emissive = bitcast<vec4f>(tables[frame.material_base + s.material * MATERIAL_VEC4S + 1u]).xyz;
+        let emissive = material_emissive(s.material);
         let specular = surface_albedo(s, view);
         var ambient = ambient_radiance(s.shading_normal);
         if (OCCLUDED) { ambient *= select(f32(occlusion_results[index]), 0.0, FILTERED); }

@@ -1,139 +1,136 @@
 // Follows a ray over the picture and finds the first visible surface that it goes into, if the
-// picture shows one (after McGuire, Mara, "Efficient GPU Screen-Space Ray Tracing", JCGT 2014: pixel
-// by pixel along the longer side of its way, in a longer way first by longer steps).
+// picture shows one: through every pixel that its way touches, by a pyramid of cells, of which one
+// that the ray passes in front of or behind everything in it is left at once (after Uludag,
+// "Hi-Z Screen-Space Cone-Traced Reflections", GPU Pro 5, 2014; cells here have both ends, and a
+// ray loses nothing by them).
 //
 // A pixel is taken for a piece of its surface's plane, not for a depth: so a ray along a floor does
-// not meet that floor where pixels are much deeper than wide. A ray that comes into a pixel behind
-// its surface goes on, unless it is at most SCREEN_THICKNESS of the surface's depth behind it: the
-// picture does not say how thick things are. Needs `frame`, `surface` and `depth`.
-#import "passes/shaders/gbuffer.wgsl"
+// not meet that floor where pixels are much deeper than wide. Needs `frame` and `pyramid`.
+#import "passes/shaders/camera.wgsl"
+#import "passes/shaders/pyramid_layout.wgsl"
 
-override SCREEN_STEPS: u32 = 256u;
-const SCREEN_THICKNESS: f32 = 0.02;
+override SCREEN_STEPS: u32 = 512u; // cells that a ray looks at, at most
 
 struct ScreenHit {
     found: bool,
+    cut: bool, // it had not come to its end
     pixel: vec2u,
     t: f32,
 }
 
-// A ray's place on the picture at t: (a + t b) / (z + t dz), in pixels.
+// A ray over s = t / depth, which makes it linear on the picture: its place there, pixels, and the
+// reciprocal of its depth.
 struct ScreenRay {
-    a: vec2f,
-    b: vec2f,
-    z: f32, // along the view axis
-    dz: f32,
+    start: vec2f,
+    moves: vec2f,
+    near: f32,
+    near_rate: f32,
 }
 
-fn screen_ray(origin: vec3f, direction: vec3f) -> ScreenRay {
+const LEAST_MOVE: f32 = 1.0e-20; // so that no way is without a direction
+
+// From where a pixel's centre shows something, at the reciprocal depth `near`.
+fn screen_ray(pixel: vec2u, near: f32, direction: vec3f) -> ScreenRay {
     let size = vec2f(f32(frame.width), f32(frame.height));
+    let start = vec2f(pixel) + 0.5;
     let right = frame.camera_right.xyz / dot(frame.camera_right.xyz, frame.camera_right.xyz);
     let up = frame.camera_up.xyz / dot(frame.camera_up.xyz, frame.camera_up.xyz);
-    let from_eye = origin - frame.camera_origin.xyz;
-    let z = dot(from_eye, frame.camera_forward.xyz);
-    let dz = dot(direction, frame.camera_forward.xyz);
-    let at = vec2f(dot(from_eye, right), -dot(from_eye, up));
     let along = vec2f(dot(direction, right), -dot(direction, up));
-    return ScreenRay(0.5 * size * (at + z), 0.5 * size * (along + dz), z, dz);
+    let dz = dot(direction, frame.camera_forward.xyz);
+    let moves = 0.5 * size * along + (0.5 * size - start) * dz;
+    let least = select(vec2f(LEAST_MOVE), vec2f(-LEAST_MOVE), moves < vec2f(0.0));
+    return ScreenRay(start, select(moves, least, abs(moves) < vec2f(LEAST_MOVE)), near, -dz * near);
 }
 
-fn screen_place(ray: ScreenRay, t: f32) -> vec2f {
-    return (ray.a + t * ray.b) / (ray.z + t * ray.dz);
+fn screen_place(ray: ScreenRay, s: f32) -> vec2f {
+    return ray.start + s * ray.moves;
 }
 
-// Height of the ray over a pixel's plane at t: start + t * slope. `depth` 0: nothing is there.
-struct PixelPlane {
-    start: f32,
-    slope: f32,
-    depth: f32,
+fn nearness(ray: ScreenRay, s: f32) -> f32 {
+    return max(ray.near + s * ray.near_rate, 0.0);
 }
 
-fn pixel_plane(pixel: vec2u, origin: vec3f, direction: vec3f) -> PixelPlane {
-    let pixel_depth = textureLoad(depth, pixel, 0).x; // 0 where nothing is seen
-    if (pixel_depth == 0.0) { return PixelPlane(0.0, 0.0, 0.0); }
-    let normal = decode_normal(textureLoad(surface, pixel, 0).y);
-    let position = frame.camera_origin.xyz + pixel_depth * camera_direction(pixel);
-    return PixelPlane(dot(normal, origin - position), dot(normal, direction), pixel_depth);
+// Of what a pixel shows.
+fn seen_nearness(pixel: vec2u) -> f32 {
+    return bitcast<f32>(textureLoad(pyramid, pixel, 0).x);
 }
 
-fn on_screen(place: vec2f) -> bool {
-    return all(place >= vec2f(0.0)) && place.x < f32(frame.width) && place.y < f32(frame.height);
+fn seen_position(pixel: vec2u) -> vec3f {
+    return frame.camera_origin.xyz + camera_direction(pixel) / seen_nearness(pixel);
 }
 
-// The border between pixels number `passed` that a ray comes to, and the t at which it is there.
-struct Way {
-    along_x: bool,
-    unit: f32, // 1 or -1: the direction along the longer side
-    first: f32,
-    a: f32, // of ScreenRay, along that side
-    b: f32,
+// The pixel that a ray comes into over the border that it crosses at s, `beyond` which it is in
+// that direction; in the other one where it is by the borders that it has crossed, so that no
+// rounding leads it past a pixel.
+fn next_pixel(
+    ray: ScreenRay, inverse: vec2f, forward: vec2i, beyond: vec2i, by_x: bool, s: f32,
+) -> vec2i {
+    let start = select(ray.start.x, ray.start.y, by_x);
+    let moves = select(ray.moves.x, ray.moves.y, by_x);
+    let to_s = select(inverse.x, inverse.y, by_x);
+    let ahead = select(forward.x, forward.y, by_x);
+    let place = i32(floor(start + s * moves));
+    let passed = (f32(place + ahead) - start) * to_s <= s;
+    let not_yet = (f32(place + 1 - ahead) - start) * to_s > s;
+    let along = place + (2 * ahead - 1) * (i32(passed) - i32(not_yet));
+    return select(vec2i(along, beyond.y), vec2i(beyond.x, along), by_x);
 }
 
-fn border_t(ray: ScreenRay, way: Way, border: f32) -> f32 {
-    return (border * ray.z - way.a) / (way.b - border * ray.dz);
-}
+// From what a pixel shows on.
+fn march_screen(from_pixel: vec2u, direction: vec3f) -> ScreenHit {
+    let size = vec2u(frame.width, frame.height);
+    let padded = padded_size(size);
+    let ray = screen_ray(from_pixel, seen_nearness(from_pixel), direction);
+    let inverse = 1.0 / ray.moves;
+    let forward = select(vec2i(0), vec2i(1), ray.moves > vec2f(0.0));
+    // Where it leaves the picture or comes to its vanishing point.
+    let last = (select(vec2f(0.0), vec2f(size), ray.moves > vec2f(0.0)) - ray.start) * inverse;
+    var end = min(last.x, last.y);
+    if (ray.near_rate < 0.0) { end = min(end, -ray.near / ray.near_rate); }
+    if (!(end > 0.0)) { return ScreenHit(false, false, vec2u(0u), 0.0); } // it is no number, either
 
-fn march_screen(origin: vec3f, direction: vec3f) -> ScreenHit {
-    let nothing = ScreenHit(false, vec2u(0u), 0.0);
-    let ray = screen_ray(origin, direction);
-    let start = screen_place(ray, 0.0);
-    let moves = ray.b * ray.z - ray.a * ray.dz; // where it goes on the picture
-    var way: Way;
-    way.along_x = abs(moves.x) >= abs(moves.y);
-    let forward = select(moves.y, moves.x, way.along_x);
-    if (forward == 0.0 || !on_screen(start)) { return nothing; }
-    let begin = select(start.y, start.x, way.along_x);
-    let size = select(f32(frame.height), f32(frame.width), way.along_x);
-    way.unit = select(-1.0, 1.0, forward > 0.0);
-    way.first = select(ceil(begin) - 1.0, floor(begin) + 1.0, forward > 0.0);
-    way.a = select(ray.a.y, ray.a.x, way.along_x);
-    way.b = select(ray.b.y, ray.b.x, way.along_x);
-    let borders = u32(max(select(way.first + 1.0, size - way.first + 1.0, forward > 0.0), 1.0));
-    let stride = (borders + SCREEN_STEPS - 1u) / SCREEN_STEPS;
+    var pixel = vec2i(from_pixel);
+    var level = 0u;
+    var entered = 0.0; // s at which the ray came into the pixel,
+    var near = ray.near; // and how near it was then
+    for (var step = 0u; step < SCREEN_STEPS; step += 1u) {
+        let cell = pixel >> vec2u(level);
+        let words = textureLoad(pyramid, pyramid_corner(padded, level) + vec2u(cell), 0).xy;
+        // While that is on its way: where the ray leaves the cell, and for which pixel.
+        let border = (cell + forward) << vec2u(level);
+        let crossings = (vec2f(border) - ray.start) * inverse;
+        let leaves = min(min(crossings.x, crossings.y), end);
+        let near_out = nearness(ray, leaves);
+        let next = next_pixel(
+            ray, inverse, forward, border + forward - 1, crossings.x < crossings.y, leaves);
 
-    var entered = 0.0; // t at which the ray came into the present pixel
-    var passed = 0u;
-    var single = 0u; // pixels to be gone through one by one before the next long step
-    while (passed < borders) {
-        if (stride > 1u && single == 0u) {
-            // In front of what lies at a long step's end: nothing is looked for within it.
-            let border = way.first + way.unit * f32(passed + stride - 1u);
-            let t = border_t(ray, way, border);
-            let place = screen_place(ray, t) - 0.5 * way.unit * select(vec2f(0.0, 1.0), vec2f(1.0, 0.0), way.along_x);
-            if (t > entered && ray.z + t * ray.dz > 0.0 && on_screen(place)) {
-                let plane = pixel_plane(vec2u(place), origin, direction);
-                if (plane.depth == 0.0 || plane.start + t * plane.slope > 0.0) {
-                    entered = t;
-                    passed += stride;
-                    continue;
-                }
-            }
-            single = stride;
-        }
-        let border = way.first + way.unit * f32(passed);
-        let t = border_t(ray, way, border);
-        // Past its vanishing point, or behind the eye.
-        let ends = !(t > entered) || ray.z + t * ray.dz <= 0.0;
-        let last = select(3.0e38, -ray.z / ray.dz, ray.dz < 0.0);
-        let leaves = select(t, last, ends);
-        let other = screen_place(ray, select(0.5 * (entered + t), entered, ends));
-        let centre = border - 0.5 * way.unit;
-        let place = select(vec2f(other.x, centre), vec2f(centre, other.y), way.along_x);
-        if (!on_screen(place)) { return nothing; }
-        let pixel = vec2u(place);
-        let plane = pixel_plane(pixel, origin, direction);
-        if (plane.depth > 0.0 && plane.slope < 0.0) {
-            let comes = plane.start + entered * plane.slope;
-            let behind = ray.z + entered * ray.dz - plane.depth;
-            let near = comes >= 0.0 || behind <= SCREEN_THICKNESS * plane.depth;
-            if (near && plane.start + leaves * plane.slope <= 0.0) {
-                return ScreenHit(true, pixel, clamp(-plane.start / plane.slope, entered, leaves));
+        let bounds = unpack_bounds(words);
+        let meets = min(near, near_out) <= bounds.nearest && max(near, near_out) >= bounds.farthest;
+        if (level == 0u && words.x != 0u && step > 0u) {
+            // How much nearer than the pixel's plane the ray is, as reciprocal depths, at both ends.
+            let plane = unpack_plane(words);
+            let offset = screen_place(ray, entered) - (vec2f(pixel) + 0.5);
+            let lifted = 1.0 + dot(plane.tilt, offset);
+            let before = near - plane.near * lifted;
+            let after = near_out - plane.near * (lifted + (leaves - entered) * dot(plane.tilt, ray.moves));
+            // Through it from in front, or on into it from a little behind it; of two heights as far
+            // as the ray is then from the eye the second has to be lower.
+            if ((before >= 0.0 || near >= BEHIND * plane.near) && after <= 0.0
+                    && after * near < before * near_out) {
+                let s = entered + clamp(before / (before - after), 0.0, 1.0) * (leaves - entered);
+                return ScreenHit(true, false, vec2u(pixel), s / nearness(ray, s));
             }
         }
-        if (ends) { return nothing; }
-        entered = t;
-        passed += 1u;
-        single -= select(0u, 1u, single > 0u);
+        let descends = level > 0u && meets;
+        if (!descends && leaves >= end) { return ScreenHit(false, false, vec2u(0u), 0.0); }
+        // Out of the cell above, too: that one's neighbour may be left at once.
+        let apart = next ^ pixel;
+        let leaves_parent = ((apart.x | apart.y) >> (level + 1u)) != 0;
+        let risen = min(level + select(0u, 1u, leaves_parent), PYRAMID_TOP);
+        level = select(risen, level - 1u, descends);
+        pixel = select(next, pixel, descends);
+        entered = select(leaves, entered, descends);
+        near = select(near_out, near, descends);
     }
-    return nothing;
+    return ScreenHit(false, true, vec2u(0u), 0.0);
 }

@@ -3,9 +3,10 @@
 // borders one fades into the other.
 #import passes.frame_uniforms
 #import passes.screen_counts
+#import "passes/shaders/material_record.wgsl"
 #import "passes/shaders/light.wgsl"
 #import "passes/shaders/reflection_block.wgsl"
-#import "passes/shaders/sent_reflection.wgsl"
+#import "passes/shaders/sent_direction.wgsl"
 #import "passes/shaders/screen_march.wgsl"
 #import "passes/shaders/specular_albedo.wgsl"
 #import "passes/shaders/probe.wgsl"
@@ -15,16 +16,15 @@
 
 @group(0) @binding(0) var<uniform> frame: FrameUniforms;
 @group(0) @binding(1) var<storage, read> tables: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> geometry: array<u32>;
-@group(0) @binding(3) var visibility: texture_2d<u32>;
-@group(0) @binding(4) var surface: texture_2d<u32>;
-@group(0) @binding(5) var depth: texture_2d<f32>;
-@group(0) @binding(6) var probe: texture_2d<f32>;
-@group(0) @binding(7) var<storage, read> direct: array<vec2u>;
-@group(0) @binding(8) var<storage, read> shadow_results: array<u32>;
-@group(0) @binding(9) var<storage, read_write> reflected: array<vec2u>;
-@group(0) @binding(10) var<storage, read_write> screen_counts: ScreenCounts;
-@group(0) @binding(11) var lobe_table: texture_2d<u32>;
+@group(0) @binding(2) var visibility: texture_2d<u32>;
+@group(0) @binding(3) var surface: texture_2d<u32>;
+@group(0) @binding(4) var pyramid: texture_2d<u32>;
+@group(0) @binding(5) var probe: texture_2d<f32>;
+@group(0) @binding(6) var<storage, read> direct: array<vec2u>;
+@group(0) @binding(7) var<storage, read> shadow_results: array<u32>;
+@group(0) @binding(8) var<storage, read_write> reflected: array<vec2u>;
+@group(0) @binding(9) var<storage, read_write> screen_counts: ScreenCounts;
+@group(0) @binding(10) var lobe_table: texture_2d<u32>;
 
 override COUNT: bool = false;
 
@@ -35,7 +35,7 @@ const SCREEN_FADE: f32 = 0.05;
 fn screen_radiance(pixel: vec2u, direction: vec3f) -> vec3f {
     let s = unpack_surface(textureLoad(surface, pixel, 0));
     let index = pixel.y * frame.width + pixel.x;
-    let emissive = bitcast<vec4f>(tables[frame.material_base + s.material * MATERIAL_VEC4S + 1u]).xyz;
+    let emissive = material_emissive(s.material);
     let n_v = max(dot(s.shading_normal, -direction), 1.0e-4);
     let specular = specular_albedo(reflectance_at_normal(s.base_color, s.metalness), s.roughness, n_v);
     return emissive
@@ -54,7 +54,7 @@ fn border_weight(pixel: vec2u) -> f32 {
 
 fn find_reflection(pixel: vec2u) {
     let index = pixel.y * frame.width + pixel.x;
-    let sent = sent_reflection(pixel, index);
+    let sent = sent_direction(pixel, index);
     let s = sent.s;
     let ray = sent.ray;
     let place = reflected_place(index);
@@ -64,8 +64,8 @@ fn find_reflection(pixel: vec2u) {
         reflected[place] = pack_radiance(vec3f(0.0), MISS_DISTANCE);
         return;
     }
-    let origin = ray_origin(sent.point, ray.direction);
-    let hit = march_screen(origin, ray.direction);
+    let hit = march_screen(pixel, ray.direction);
+    let origin = seen_position(pixel);
 
     var radiance = vec3f(0.0);
     var t_max = 3.0e38;
@@ -78,7 +78,7 @@ fn find_reflection(pixel: vec2u) {
     var distance = min(hit.t, 6.0e4);
     if (inner < 1.0) {
         let spread = ray_footprint(s.roughness) * frame.pixel_spread + s.roughness * s.roughness;
-        let shown = probe_cone(sent.point.position, ray.direction, spread);
+        let shown = probe_cone(origin, ray.direction, spread);
         radiance += (1.0 - inner) * shown.radiance;
         covered = shown.covered;
     }
@@ -93,6 +93,7 @@ fn find_reflection(pixel: vec2u) {
         } else {
             atomicAdd(&screen_counts.environment, 1u);
         }
+        if (hit.cut) { atomicAdd(&screen_counts.cut, 1u); }
         if (ray.raised) { atomicAdd(&screen_counts.replaced, 1u); }
     }
     reflected[place] = pack_radiance(radiance * sent_weight(s, sent.view, ray.direction), distance);

@@ -3,10 +3,10 @@
 // for `material_at`, `texels`.
 #import engine.scene.records
 #import "passes/shaders/octahedral.wgsl"
+#import "passes/shaders/material_record.wgsl"
 #import "bvh/shaders/sphere.wgsl"
 
 const OBJECT_VEC4S: u32 = 7u;
-const MATERIAL_VEC4S: u32 = 4u;
 const TEXTURE_VEC4S: u32 = 2u;
 const VERTEX_WORDS: u32 = 8u;
 

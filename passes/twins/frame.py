@@ -38,7 +38,7 @@ from passes.twins.raster_frame import (
     map_reflected_shadows,
     map_shadows,
     probe_passes,
-    screen_reflection_pass,
+    screen_passes,
     shadow_map_depths,
 )
 from passes.twins.reflection import reflection
@@ -139,7 +139,7 @@ def cpu_passes(options: FrameOptions, asks: bool = True) -> list[CpuPass]:
         else:
             found += [*queues.ordered(SHADOW), *queues.traversed(SHADOW)]
         if not by_rays:
-            found += [screen_reflection_pass(options, slots)]
+            found += screen_passes(options, slots)
         if options.occlusion:
             found += [occlusion_rays, *queues.ordered(OCCLUSION), *queues.traversed(OCCLUSION)]
         return found

@@ -8,6 +8,7 @@ import numpy as np
 
 from bvh.oracle import trace
 from bvh.rays import make_rays
+from passes.depth_pyramid import texture_size
 from passes.frame_options import FULL_MASK, FrameOptions
 from passes.frame_uniforms import FrameInputs
 from passes.layer_copy import IDS_FORMAT
@@ -17,6 +18,7 @@ from passes.screen_counts import COUNT_NAMES
 from passes.shadow_slots import ShadowSlots
 from passes.twins.camera import camera_direction
 from passes.twins.cpu_pass import CpuPass
+from passes.twins.depth_pyramid import depth_pyramid
 from passes.twins.gbuffer import tile_pixels
 from passes.twins.gbuffer_rays import gbuffer_rays
 from passes.twins.probe_blur import probe_blur
@@ -122,7 +124,7 @@ def map_reflected_shadows(options: FrameOptions, slots: ShadowSlots) -> list[Cpu
     ]
 
 
-def screen_reflection_pass(options: FrameOptions, slots: ShadowSlots) -> CpuPass:
+def screen_passes(options: FrameOptions, slots: ShadowSlots) -> list[CpuPass]:
     twin = partial(
         screen_reflection,
         steps=options.screen_steps,
@@ -132,7 +134,10 @@ def screen_reflection_pass(options: FrameOptions, slots: ShadowSlots) -> CpuPass
         count=options.count,
         without_color=options.finds_edges,
     )
-    return CpuPass("screen/reflection", twin)
+    return [
+        CpuPass("screen/depth_pyramid", depth_pyramid, {"pyramid_out": "pyramid"}),
+        CpuPass("screen/reflection", twin),
+    ]
 
 
 def view_records(options: FrameOptions, inputs: FrameInputs, record: Any) -> dict[str, Any]:
@@ -159,6 +164,9 @@ def raster_resources(options: FrameOptions, inputs: FrameInputs, record: Any) ->
         found["probe_light"] = np.zeros((size * size, 4), np.float32)
         found["probe"] = np.zeros((size, size + size // 2, 4), np.float32)
         found["screen_counts"] = np.zeros(len(COUNT_NAMES), np.uint32)
+    if options.reflections == "screen":
+        width, height = texture_size(options.width, options.height)
+        found["pyramid"] = np.zeros((height, width, 2), np.uint32)
     if options.shadows == "map":
         ray = SHADOW.of(options)
         slots = options.width * options.height * ray.slots_per_pixel

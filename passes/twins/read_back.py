@@ -13,6 +13,7 @@ from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
 from passes.lobe_table import lobe_cells
 from passes.queue import QUEUE_HEADER
 from passes.rays import REFLECTION, SHADOW
+from passes.screen_counts import COUNT_NAMES
 from passes.shadow_slots import shadow_slots
 from passes.slot_counts import SLOT_COUNTS
 from passes.twins.queue_push import RayQueue
@@ -81,7 +82,11 @@ def read_targets(data: FrameData, inputs: FrameInputs, record: Any) -> dict[str,
         found["probe_light"] = data.device.read(data.resources["probe_light"], np.float32)
         found["probe_light"] = found["probe_light"].reshape(-1, 4).copy()
         found["probe"] = targets.read_probe()
-        found["screen_counts"] = data.device.read(data.resources["screen_counts"], count=4)
+        found["screen_counts"] = data.device.read(
+            data.resources["screen_counts"], count=len(COUNT_NAMES)
+        )
+    if options.reflections == "screen":
+        found["pyramid"] = targets.read_pyramid()
     if options.shadows == "map":
         found[SHADOW.results] = data.device.read(data.resources[SHADOW.results])
     return found

@@ -13,12 +13,11 @@ from passes.twins.light_seen import light_seen
 from passes.twins.material import MATERIAL_VEC4S
 from passes.twins.probe import probe_cone
 from passes.twins.reflection_block import ray_footprint, reflection_senders, sending_pixels
-from passes.twins.screen_march import march_screen
-from passes.twins.sent_reflection import sent_reflection
+from passes.twins.screen_march import march_screen, seen_position
+from passes.twins.sent_direction import sent_direction
 from passes.twins.sent_weight import sent_weight
 from passes.twins.shadow_slot import reflected_place
 from passes.twins.specular_albedo import specular_albedo
-from passes.twins.surface import ray_origin
 from passes.twins.tone_map import MISS_DISTANCE, pack_radiance
 from passes.twins.wgsl_functions import F32, U32, Index, dot, reflect, to_float
 
@@ -36,10 +35,9 @@ def border_weight(frame: Any, x: Index, y: Index) -> F32:
 def screen_reflection(
     frame: Any,
     tables: U32,
-    geometry: U32,
     visibility: U32,
     surface: U32,
-    depth: F32,
+    pyramid: U32,
     probe: F32,
     direct: U32,
     shadow_results: U32,
@@ -57,10 +55,10 @@ def screen_reflection(
     """Writes pixels of `reflected`; with `count` adds to `screen_counts`."""
     senders = reflection_senders(frame, visibility, surface, reflection_block, narrow_own)
     pixels = sending_pixels(frame, senders)
-    sent = sent_reflection(frame, tables, geometry, visibility, surface, pixels)
+    sent = sent_direction(frame, tables, surface, pixels)
     s, direction, lost = sent.s, sent.direction, sent.lost
-    origin = ray_origin(sent.point, direction)
-    hit = march_screen(frame, surface, depth, origin, direction, steps)
+    hit = march_screen(frame, pyramid, pixels.x, pixels.y, direction, steps)
+    origin = seen_position(frame, pyramid, pixels.x, pixels.y)
 
     inner = np.where(hit.found, border_weight(frame, hit.x, hit.y), np.float32(0.0))
     h = unpack_surface(surface[hit.y, hit.x])
@@ -78,7 +76,7 @@ def screen_reflection(
 
     footprint = ray_footprint(frame, s.roughness, reflection_block, narrow_own)
     spread = footprint * frame["pixel_spread"] + s.roughness * s.roughness
-    shown, covered = probe_cone(frame, probe, sent.point.position, direction, spread)
+    shown, covered = probe_cone(frame, probe, origin, direction, spread)
     outer = (np.float32(1.0) - inner)[:, None]
     radiance = radiance + np.where(outer > 0.0, outer * shown, np.float32(0.0))
     t_max = np.where(inner > 0.0, hit.t, np.float32(3.0e38))
@@ -92,6 +90,7 @@ def screen_reflection(
                 (elsewhere & (covered >= 0.5)).sum(),
                 (elsewhere & (covered < 0.5)).sum(),
                 sent.raised.sum(),
+                (hit.cut & ~lost).sum(),
             ],
             np.uint32,
         )

@@ -3,19 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from passes.twins.camera import camera_direction
-from passes.twins.gbuffer import GBufferSurface, Pixels, unpack_surface
-from passes.twins.reflect_ray import reflect_ray
-from passes.twins.sample_number import sample_number
-from passes.twins.sampling import REFLECTION_DIMENSION
+from passes.twins.gbuffer import GBufferSurface, Pixels
+from passes.twins.sent_direction import sent_direction
 from passes.twins.surface import SurfacePoint, surface_point
-from passes.twins.wgsl_functions import F32, U32, Flags, normalize, to_float
+from passes.twins.wgsl_functions import F32, U32, Flags, to_float
 
 
 @dataclass(frozen=True, slots=True)
 class SentReflection:
-    """By pixel [n]: what sends, the view away from it and the ray's `direction` [n, 3] (see
-    `reflect_ray`)."""
+    """As `SentDirection`, with the `point` that sends."""
 
     s: GBufferSurface
     point: SurfacePoint
@@ -30,12 +26,7 @@ def sent_reflection(
 ) -> SentReflection:
     """Of `pixels`, which show surfaces."""
     seen = visibility[pixels.y, pixels.x]
-    s = unpack_surface(surface[pixels.y, pixels.x])
-    view = normalize(-camera_direction(frame, pixels.x, pixels.y))
+    sent = sent_direction(frame, tables, surface, pixels)
     u, v = to_float(seen[:, 2]), to_float(seen[:, 3])
     point = surface_point(frame, tables, geometry, seen[:, 0], seen[:, 1], u, v)
-    r1, r2 = (
-        sample_number(frame, tables, pixels.index, REFLECTION_DIMENSION + i) for i in range(2)
-    )
-    ray = reflect_ray(view, s.shading_normal, s.geometric_normal, s.roughness, r1, r2)
-    return SentReflection(s, point, view, *ray)
+    return SentReflection(sent.s, point, sent.view, sent.direction, sent.raised, sent.lost)

@@ -90,8 +90,8 @@ class RaysSent:
         ),
     ] = 0.02
     screen_steps: Annotated[
-        int, typer.Option(min=1, max=4096, help="Steps of a reflection over the screen.")
-    ] = 256
+        int, typer.Option(min=1, max=4096, help="The most steps of a reflection over the screen.")
+    ] = 512
     history: Annotated[
         int,
         typer.Option(min=0, max=256, help="Frames that light is remembered for; 0: none."),

@@ -12,7 +12,7 @@ from passes.twins.frame import cpu_passes
 SMALL = dict(shadow_map_size=128, probe_size=32)
 CASES = {
     "both": dict(reflections="screen", shadows="map", count=True),
-    "screen alone, long steps": dict(reflections="screen", screen_steps=5),
+    "screen alone, few steps": dict(reflections="screen", screen_steps=20),
     "map alone, two lights": dict(shadows="map", shadow_rays=2),
     "half of the reflections, two lights": dict(
         reflections="screen", shadows="map", reflection_scale="half", probe_position="scene"
