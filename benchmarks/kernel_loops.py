@@ -20,7 +20,6 @@ from bvh.blas_cache import BlasCache
 from bvh.gpu.default_kernel import LOOPS, default_kernel
 from engine.gpu.device import open_device
 from passes.frame_options import FrameOptions
-from passes.grouping import GROUPS
 from passes.prepare import PreparedScene
 from passes.ray_kernel import RayKernel
 from passes.rays import frame_rays
@@ -28,7 +27,7 @@ from treeline import structures
 from treeline.cli.options import parse_size
 from treeline.scenes import load
 from treeline.tune.blocks import Measured, gain
-from treeline.tune.cases import Case
+from treeline.tune.cases import Case, Recipe
 from treeline.tune.measure import FrameMeasurer
 
 GPU_WARMUP_MS = 1000.0
@@ -58,9 +57,9 @@ def main(
     loaded = load(scene, [str(assets)] if assets else [])
     width, height = parse_size(size)
 
-    def build(options: BuildOptions) -> PreparedScene:
+    def build(recipe: Recipe) -> PreparedScene:
         made = structures.build(
-            loaded, options, GROUPS[0], device=device, cache=BlasCache(), or_cpu=True
+            loaded, recipe.build, recipe.group, device=device, cache=BlasCache(), or_cpu=True
         )
         return made.prepared
 
@@ -68,7 +67,7 @@ def main(
     warmup_ms = 0.0 if device.info.is_cpu else GPU_WARMUP_MS
     rays = frame_rays(options)
     cases = [
-        Case.of(BuildOptions(), {ray.name: RayKernel(loops=loops) for ray in rays})
+        Case.of(Recipe(BuildOptions()), {ray.name: RayKernel(loops=loops) for ray in rays})
         for loops in LOOPS
     ]
     measurer = FrameMeasurer(device, options, {}, build, warmup_ms)
@@ -82,7 +81,10 @@ def main(
         "loops": {
             name: {"refused": found.refused}
             if found.refused
-            else {"different": dict(found.different), "rays": facts(found, results["one"])}
+            else {
+                "hits": {ray: hits.facts() for ray, hits in found.hits.items()},
+                "rays": facts(found, results["one"]),
+            }
             for name, found in results.items()
             if name != "one"
         },

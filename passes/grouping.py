@@ -3,7 +3,7 @@
 * `static` (default): every static, opaque mesh that is placed once becomes part of one BLAS;
   shared meshes stay instances, alpha-tested and deforming ones keep a BLAS of their own.
 * `object`: one BLAS a mesh; the primitives of a file's mesh are its geometries.
-* `all`: everything that stays in one BLAS, shared meshes copied.
+* `all`: everything that stays in one BLAS, shared meshes copied, vegetation too.
 
 What an animation moves keeps a BLAS of its own in every group, and so do spheres: a BLAS holds
 triangles or spheres.
@@ -18,6 +18,7 @@ from engine.scene.scene import Scene
 from passes.frame_options import FULL_MASK
 
 GROUPS = ("static", "object", "all")
+STAYING = ("static", "vegetation")  # lifetimes of what no clip moves
 
 
 def group_members(scene: Scene, group: str) -> list[int]:
@@ -30,11 +31,19 @@ def group_members(scene: Scene, group: str) -> list[int]:
         material = scene.materials[scene.meshes[instance.mesh].material]
         alone = uses[instance.mesh] == 1 and instance.lifetime == "static" and material.opaque
         # A mask belongs to a TLAS instance, so only those that every ray sees can be merged.
-        stays = scene.animation is None or instance.lifetime == "static"
+        stays = scene.animation is None or instance.lifetime in STAYING
         stays &= scene.meshes[instance.mesh].radii is None
         if instance.mask == FULL_MASK and stays and (group == "all" or alone):
             members.append(index)
     return members
+
+
+def traced_triangles(scene: Scene, group: str) -> int:
+    """Of all BLASes, spheres among them: those of shared meshes once a copy."""
+    members = group_members(scene, group)
+    others = {scene.instances[i].mesh for i in set(range(len(scene.instances))) - set(members)}
+    meshes = [*(scene.instances[i].mesh for i in members), *others]
+    return sum(len(scene.meshes[mesh].triangles) for mesh in meshes)
 
 
 def placed_wholes(scene: Scene, indices: Sequence[int]) -> list[tuple[int, ...]]:

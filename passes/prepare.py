@@ -41,13 +41,15 @@ from passes.skinned import Refittable
 class PreparedScene:
     """`scene` is what is rasterised and traced: its instances are the objects that hits name.
     `object_names[i]` names TLAS instance i for reports; instances of one mesh share a name.
-    `opacity[m]` are the classes of the triangles of mesh m (`passes.opacity`). `bounds` [2, 3] are
-    the corners of the scene's box, as its file places it, in metres."""
+    `originals[i]` is which instance object i is of the scene that was given; triangles keep their
+    numbers. `opacity[m]` are the classes of the triangles of mesh m (`passes.opacity`). `bounds`
+    [2, 3] are the corners of the scene's box, as its file places it, in metres."""
 
     scene: Scene
     bvh: SceneBvh
     pack: ScenePack
     object_names: tuple[str, ...]
+    originals: tuple[int, ...]
     group: str
     options: BuildOptions
     opacity: tuple[U8, ...]
@@ -110,6 +112,7 @@ def prepare(
     requests: list[BlasRequest] = []
     bvh_instances: list[BvhInstance] = []
     object_names: list[str] = []
+    originals = [*members]
 
     if members:
         baked = [bake(scene, scene.instances[i]) for i in members]
@@ -144,6 +147,7 @@ def prepare(
             BvhInstance(blas, transform, first.mask, first_object=len(instances), name=name)
         )
         object_names.append(requests[blas].name)
+        originals += parts
         instances += [
             replace(scene.instances[i], mesh=first_mesh + part, transform=transform)
             for part, i in enumerate(parts)
@@ -168,6 +172,7 @@ def prepare(
         bvh,
         pack_scene(prepared, like.pack if like and like.scene.textures is scene.textures else None),
         tuple(object_names),
+        tuple(originals),
         group,
         options,
         tuple(opacity),

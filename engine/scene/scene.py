@@ -26,7 +26,7 @@ class Instance:
     """One placed mesh. `transform` [4, 4] is object-to-world; `mask` 8 bits that a ray's mask is
     ANDed with; `lifetime` is "static", "deforming" when vertices move (a skinned mesh), "rigid"
     when only the transform does (a clip moves its node), or "vegetation": many copies that stay,
-    each of which keeps an instance of its own."""
+    each of which keeps an instance of its own unless a build merges all that stays."""
 
     name: str
     mesh: int

@@ -1,4 +1,4 @@
-"""`treeline tune`: measures which build and which kernels trace this scene fastest here."""
+"""`treeline tune`: measures which structure and which kernels trace this scene fastest here."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -38,13 +38,14 @@ def tune(
         typer.Option(metavar="P.json", help="Only measure this profile against the default."),
     ] = None,
 ) -> None:
-    """Find the build and the kernels that trace this scene's rays fastest on this adapter.
+    """Find the structure and the kernels that trace this scene's rays fastest on this adapter.
 
-    Builder, node kind, leaf and rounds of reinsertion are chosen for all ray types together, by the
-    time of all rays of the scene's frame; order of visits, loops and stack for each ray type.
-    Cases take turns with the default and have to hit the same. What is faster beyond noise is
-    measured again in a process of its own; else the default is kept. The build options of the
-    command line are the default.
+    Grouping, builder, leaf, node kind and rounds of reinsertion are chosen for all ray types
+    together, by the time of all rays of the scene's frame; order of visits, loops and stack for
+    each ray type. Cases take turns with the default and have to hit the same: over one structure
+    to the last ray, over another but for 1 in 10,000, by rounding. What is faster beyond noise is
+    measured again in a process of its own; else the default is kept. Group and build options of
+    the command line are the default.
 
     A search that was interrupted goes on from OUT.state when it is started again.
     """

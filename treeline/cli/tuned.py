@@ -33,7 +33,9 @@ class TunedFlags:
 
     tuned: Annotated[
         Path | None,
-        typer.Option(metavar="P.json", help="Build and kernels that `treeline tune` chose."),
+        typer.Option(
+            metavar="P.json", help="Grouping, build and kernels that `treeline tune` chose."
+        ),
     ] = None
     tuned_anyway: Annotated[
         bool,
@@ -43,8 +45,8 @@ class TunedFlags:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The command's options with the profile's build; `frame` are fields of FrameOptions and
-    `context` is what a report says."""
+    """The command's options with the profile's grouping and build; `frame` are fields of
+    FrameOptions and `context` is what a report says."""
 
     common: Common
     frame: Mapping[str, Any] = field(default_factory=dict)
@@ -52,8 +54,8 @@ class Tuned:
 
 
 def use_tuned(common: Common, flags: TunedFlags, device: "Device", scene: "Scene") -> Tuned:
-    """UserError for a profile of another scene, adapter or grouping, unless told to take it
-    anyway, and for one that sets what the command line sets, too."""
+    """UserError for a profile of another scene or adapter, unless told to take it anyway, and for
+    one that sets what the command line sets, too."""
     path, anyway = flags.tuned, flags.tuned_anyway
     if path is None:
         if anyway:
@@ -62,23 +64,21 @@ def use_tuned(common: Common, flags: TunedFlags, device: "Device", scene: "Scene
     from treeline.tune.profile import read_profile
 
     profile = read_profile(path)
-    here = {
-        "scene_sha256": scene.sha256,
-        "adapter": device.info.adapter,
-        "group": common.group,
-    }
+    here = {"scene_sha256": scene.sha256, "adapter": device.info.adapter}
     mismatch = profile.mismatch(here)
     if mismatch and not anyway:
         raise UserError(f"{mismatch}; --tuned-anyway takes it all the same")
     if mismatch:
         note(mismatch, quiet=common.quiet)
     default = Common()
-    build = {name: getattr(profile.case.build, of) for name, of in BUILD_FIELDS.items()}
-    for name, value in build.items():
+    recipe = profile.case.recipe
+    structure = {name: getattr(recipe.build, of) for name, of in BUILD_FIELDS.items()}
+    structure["group"] = recipe.group
+    for name, value in structure.items():
         given = getattr(common, name)
         if given not in (getattr(default, name), value):
             raise UserError(f"{path} sets --{name} {value}: leave out --{name} {given}")
     note(f"tuned: {profile.facts()['tuned']['text']}", quiet=common.quiet)
     return Tuned(
-        replace(common, **build), {"kernels": profile.case.kernels}, profile.facts(mismatch)
+        replace(common, **structure), {"kernels": profile.case.kernels}, profile.facts(mismatch)
     )

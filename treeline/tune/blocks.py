@@ -5,28 +5,34 @@ Only runs of one block are compared: what the machine does meanwhile meets all o
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treeline.paired_effects import estimate, noise_of
+from treeline.tune.agreement import Agreement
 from treeline.tune.cases import Case
 
 F64 = NDArray[np.float64]
 
+# Of a structure: its own bytes, those of the vertices and indices that it is built of, and what its
+# BLASes took to build, when they were.
+COSTS = ("bvh_bytes", "geometry_bytes", "build_ms")
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`ms[ray type]` of all the frame's rays of that type, a value a turn. `different[ray type]` of
-    them hit something else than in the block's first case. `refused` says why a case is none:
-    then there are no times."""
+    """`ms[ray type]` of all the frame's rays of that type, a value a turn. `hits[ray type]` says
+    how they compare with those of the block's first case. `refused` says why a case is none: then
+    there are no times. `costs` are the structure's, by COSTS."""
 
     case: Case
     ms: Mapping[str, Sequence[float]]
-    different: Mapping[str, int]
+    hits: Mapping[str, Agreement]
     refused: str | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
 
     def logs(self, ray: str | None) -> F64:
         """[turns] log of the milliseconds of a ray type, None: of all together."""
@@ -48,7 +54,11 @@ class Block:
     def facts(self) -> dict[str, Any]:
         """In JSON's types, without the cases."""
         results = [
-            {"ms": {k: list(v) for k, v in r.ms.items()}, "different": dict(r.different)}
+            {
+                "ms": {k: list(v) for k, v in r.ms.items()},
+                "hits": {k: h.facts() for k, h in r.hits.items()},
+                "costs": dict(r.costs),
+            }
             | ({"refused": r.refused} if r.refused else {})
             for r in self.results
         ]
@@ -83,15 +93,15 @@ class Gain:
 
 
 def ratio(of: Measured, to: Measured, ray: str | None = None) -> float:
-    """Time of one case by another's, of a ray type or of all; inf for a case that is none."""
-    if of.refused:
+    """Time of one case by another's, of a ray type or of all; inf where either is none."""
+    if of.refused or to.refused:
         return math.inf
     return float(np.exp(np.median(of.logs(ray) - to.logs(ray))))
 
 
 def gain(of: Measured, to: Measured, ray: str | None = None) -> Gain:
-    """How many times faster `of` is, turn by turn; a case that is none has no gain."""
-    if of.refused:
+    """How many times faster `of` is, turn by turn; none where either is no case."""
+    if of.refused or to.refused:
         return Gain(0.0, 0.0, 0.0, 0, True)
     slow, fast = to.logs(ray), of.logs(ray)
     effect, noise = estimate(slow - fast), noise_of(slow - fast)

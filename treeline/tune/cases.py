@@ -1,93 +1,110 @@
-"""What a tuned frame may change: how its structure is built, and each ray type's kernel.
+"""What a tuned frame may change: how its structure is grouped and built, and each ray type's
+kernel.
 
-One structure serves all ray types, so a build is chosen for all of them together; kernels are
-chosen a type. Reading the same bytes two children at a time is not among the choices: such a
+One structure serves all ray types, so it is chosen for all of them together; kernels are chosen a
+type. Reading the same bytes two children at a time is not among the choices: such a
 kernel has not been shown to visit and hit the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
 from bvh.blas import BuildOptions
 from bvh.build_defaults import LEAF_SIZES, NODE_FORMATS
-from bvh.builders import BUILDERS
 from bvh.gpu.trace_rays import STACK_SIZES
 from passes.frame_options import FrameOptions
+from passes.grouping import GROUPS
 from passes.ray_kernel import AS_FRAME, LOOP_COUNTS, RayKernel
 
+GROUP = "group"
+# Of a structure, in the order in which they are tried: what has gained most comes first, so that a
+# short search has met it.
 AXES: Mapping[str, tuple[Any, ...]] = {
-    "nodes": NODE_FORMATS,
+    GROUP: ("all", "object", "static"),
+    "builder": ("spatial", "sah", "ploc", "lbvh"),
     "leaf": LEAF_SIZES,
-    "builder": tuple(builder.name for builder in BUILDERS),
-    "reinsertion": (0, 10, 30, 60),
+    "nodes": NODE_FORMATS,
+    "reinsertion": (60, 10, 30, 0),
 }
 STACKS = ("16", "32", "64")
 Kernels = Mapping[str, RayKernel]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A build, and the kernels of the ray types that do not have the frame's (sorted by name)."""
+class Recipe:
+    """How a scene's structure is made: its grouping (`passes.grouping`) and its build."""
 
     build: BuildOptions
+    group: str = GROUPS[0]
+
+    def value(self, axis: str) -> Any:
+        return self.group if axis == GROUP else getattr(self.build, axis)
+
+    def changed(self, axis: str, value: Any) -> "Recipe":
+        if axis == GROUP:
+            return replace(self, group=value)
+        return replace(self, build=replace(self.build, **{axis: value}))
+
+    def changes(self, base: "Recipe") -> dict[str, Any]:
+        """The fields in which it differs, and their values."""
+        found = asdict(self.build) | {GROUP: self.group}
+        of_base = asdict(base.build) | {GROUP: base.group}
+        return {name: found[name] for name in (GROUP, *found) if found[name] != of_base[name]}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A structure, and the kernels of the ray types that do not have the frame's (sorted by
+    name)."""
+
+    recipe: Recipe
     kernels: tuple[tuple[str, RayKernel], ...] = ()
 
     @staticmethod
-    def of(build: BuildOptions, kernels: Kernels) -> "Case":
+    def of(recipe: Recipe, kernels: Kernels) -> "Case":
         options = FrameOptions(0, 0)
         for name, kernel in kernels.items():
             options = options.with_kernel(name, kernel)
-        return Case(build, options.kernels)
+        return Case(recipe, options.kernels)
 
     def facts(self) -> dict[str, Any]:
         """In JSON's types."""
         return {
-            "build": asdict(self.build),
+            "group": self.recipe.group,
+            "build": asdict(self.recipe.build),
             "kernels": {name: asdict(kernel) for name, kernel in self.kernels},
         }
 
+    def text(self, base: Recipe) -> str:
+        return f"{recipe_text(self.recipe, base)}; kernels {kernels_text(self.kernels)}"
+
 
 def kernel_choices(any_hit: bool, default_loops: str) -> list[RayKernel]:
-    """Every kernel of a ray type, in an order that types share; what equals the frame's default on
-    this adapter is RayKernel()."""
+    """Every kernel of a ray type, those that change least first; what equals the frame's default
+    on this adapter is RayKernel()."""
     default = RayKernel("off" if any_hit else "on", default_loops, str(STACK_SIZES[0]))
     # Three are for drivers that run lanes under a mask, which have them by default.
     counts = LOOP_COUNTS if default_loops == LOOP_COUNTS[-1] else LOOP_COUNTS[:-1]
     found = [RayKernel(*choice) for choice in product(("on", "off"), counts, STACKS)]
+    found.sort(key=lambda kernel: _changed_fields(kernel, default))
     return [RayKernel() if kernel == default else kernel for kernel in found]
 
 
-def single_changes(base: BuildOptions) -> list[BuildOptions]:
-    """Builds that differ from `base` along one axis."""
-    return [
-        replace(base, **{axis: value})
-        for axis, values in AXES.items()
-        for value in values
-        if value != getattr(base, axis)
-    ]
+def _changed_fields(kernel: RayKernel, default: RayKernel) -> int:
+    names = ("sort", "loops", "stack")
+    return sum(getattr(kernel, name) != getattr(default, name) for name in names)
 
 
-def changes(build: BuildOptions, base: BuildOptions) -> dict[str, Any]:
-    """The fields in which a build differs."""
-    return {
-        field.name: getattr(build, field.name)
-        for field in fields(BuildOptions)
-        if getattr(build, field.name) != getattr(base, field.name)
-    }
+def recipe_count() -> int:
+    """Of all values of all axes."""
+    return math.prod(len(values) for values in AXES.values())
 
 
-def combinations(base: BuildOptions) -> Iterator[BuildOptions]:
-    """Builds that differ along two axes and more."""
-    for values in product(*AXES.values()):
-        build = replace(base, **dict(zip(AXES, values, strict=True)))
-        if len(changes(build, base)) > 1:
-            yield build
-
-
-def build_text(build: BuildOptions, base: BuildOptions) -> str:
-    changed = changes(build, base)
+def recipe_text(recipe: Recipe, base: Recipe) -> str:
+    changed = recipe.changes(base)
     return ", ".join(f"{name} {value}" for name, value in changed.items()) or "as the default"
 
 

@@ -32,7 +32,8 @@ def confirmation(block: Block) -> dict[str, Any]:
     return {
         "total": facts(None),
         "rays": {ray: facts(ray) for ray in default.ms},
-        "different": dict(tuned.different),
+        "hits": {ray: hits.facts() for ray, hits in tuned.hits.items()},
+        "costs": {"default": dict(default.costs), "tuned": dict(tuned.costs)},
     }
 
 

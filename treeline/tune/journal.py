@@ -18,10 +18,11 @@ from typing import Any
 from bvh.blas_cache import source_digest
 from treeline.json_text import json_text
 from treeline.outputs import whole_file
-from treeline.tune.blocks import Block, Measure, Measured
+from treeline.tune.agreement import Agreement
+from treeline.tune.blocks import COSTS, Block, Measure, Measured
 from treeline.tune.cases import Case
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @cache
@@ -107,8 +108,12 @@ def check_block(facts: Any) -> dict[str, Any]:
     if not (math.isfinite(facts["seconds"]) and facts["seconds"] >= 0):
         raise ValueError("a time is not negative")
     for result in results:
+        for agreement in result["hits"].values():
+            Agreement(**agreement)
         if "refused" in result:
             continue
+        if set(result["costs"]) != set(COSTS):
+            raise ValueError("a structure has its costs")
         for values in result["ms"].values():
             if len(values) != turns or not all(v > 0 and math.isfinite(v) for v in values):
                 raise ValueError("a block has a time for each turn")
@@ -119,7 +124,13 @@ def check_block(facts: Any) -> dict[str, Any]:
 
 def _block(facts: Mapping[str, Any], cases: Sequence[Case]) -> Block:
     results = tuple(
-        Measured(case, item["ms"], item["different"], item.get("refused"))
+        Measured(
+            case,
+            item["ms"],
+            {name: Agreement(**hits) for name, hits in item["hits"].items()},
+            item.get("refused"),
+            item["costs"],
+        )
         for case, item in zip(cases, facts["results"], strict=True)
     )
     return Block(results, float(facts["seconds"]))

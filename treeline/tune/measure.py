@@ -2,6 +2,10 @@
 
 A case's time is that of its frame's traversal passes: the very passes, rays and records that a
 tuned frame has. Timestamps on GPUs, the wall clock on CPU adapters.
+
+Frames over one structure send the same rays, and are compared as they are. Over another one the
+G-buffer's normals are rounded anew, and reflections start off in other directions: there the
+default's rays are traced again, which are then the same to the bit.
 """
 
 import time
@@ -10,10 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bvh.blas import BuildOptions
-from bvh.rays import MISS_ID
 from engine.gpu.device import Device
 from engine.gpu.errors import UserError
 from passes.frame_options import FrameOptions
@@ -21,29 +22,30 @@ from passes.gpu_scene import GpuScene
 from passes.hybrid import HybridFrame
 from passes.prepare import PreparedScene
 from passes.rays import RayType, frame_rays
+from passes.retrace import retrace
 from treeline.cost_model import traversal_ms
+from treeline.tune.agreement import Agreement, Found, agree
 from treeline.tune.blocks import Block, Measured
-from treeline.tune.cases import Case
+from treeline.tune.cases import Case, Recipe
 
-T_TOLERANCE = 1e-4  # relative, as of `treeline bench trace`
-# Rays that may hit something else over another structure, whose vertices may be rounded anew; over
-# the same one none may.
-ALLOWED_DIFFERENCE = 1e-3
+# Share of a type's rays, or one ray, that a frame over another structure may send more or fewer
+# than the default, as edges of the picture are rounded: else its time is that of other work.
+MORE_OR_FEWER = 1e-3
 
-Found = Mapping[str, tuple[NDArray[Any], NDArray[Any]]]  # ray type -> its rays' slots, results
+Frames = Mapping[str, Found]  # what a frame's rays found, by their types
 
 
 @dataclass(slots=True)
 class FrameMeasurer:
     """`options` are the frame's but for kernels; `pose` fields of its inputs. `build` makes the
-    structure of a scene; UserError where it cannot be had. Structures are kept for a block."""
+    structure of a recipe; UserError where it cannot be had. Structures are kept for a block."""
 
     device: Device
     options: FrameOptions
     pose: Mapping[str, Any]
-    build: Callable[[BuildOptions], PreparedScene]
+    build: Callable[[Recipe], PreparedScene]
     warmup_ms: float
-    _scenes: dict[BuildOptions, GpuScene] = field(default_factory=dict)
+    _scenes: dict[Recipe, GpuScene] = field(default_factory=dict)
 
     @property
     def rays(self) -> tuple[RayType, ...]:
@@ -58,26 +60,31 @@ class FrameMeasurer:
         """As treeline.tune.blocks.Measure: the first case is what hits are compared with. Its
         frames end here, and with them their pipelines' use."""
         start = time.perf_counter()
-        builds = {case.build for case in cases}
-        self._scenes = {b: scene for b, scene in self._scenes.items() if b in builds}
+        recipes = {case.recipe for case in cases}
+        self._scenes = {r: scene for r, scene in self._scenes.items() if r in recipes}
         frames: dict[int, HybridFrame] = {}
         refused: dict[int, str] = {}
-        different: dict[int, dict[str, int]] = {}
-        expected: Found | None = None
+        hits: dict[int, dict[str, Agreement]] = {}
+        expected: Frames | None = None
         for number, case in enumerate(cases):
+            hits[number] = {}
             try:
                 frame = self.frame(case)
-                found = self.first_run(frame, case)
+                own = self.first_run(frame, case)
+                expected = expected or own
+                same = case.recipe == cases[0].recipe
+                found = own if same else self.traced_again(frame, expected)
             except UserError as error:
                 if expected is None:
                     raise  # without the default there is nothing to compare with
-                refused[number], different[number] = str(error), {}
+                refused[number] = str(error)
                 continue
-            if expected is None:
-                expected = found
-            same_build = case.build == cases[0].build
-            different[number] = self.differences(found, expected)
-            reason = self.too_different(found, different[number], same_build)
+            size = frame.scene.prepared.diagonal
+            hits[number] = {
+                ray.name: agree(ray, found[ray.name], expected[ray.name], size) for ray in self.rays
+            }
+            reasons = [h.refusal(n, same_structure=same) for n, h in hits[number].items()]
+            reason = next(filter(None, [*reasons, sends_others(own, expected)]), None)
             if reason:
                 refused[number] = reason
             else:
@@ -85,22 +92,33 @@ class FrameMeasurer:
         ms = self.turns(list(frames.values()), turns)
         times = dict(zip(frames, ms, strict=True))
         results = [
-            Measured(case, times.get(i, {}), different[i], refused.get(i))
+            Measured(case, times.get(i, {}), hits[i], refused.get(i), self.costs(case.recipe))
             for i, case in enumerate(cases)
         ]
         return Block(tuple(results), time.perf_counter() - start)
 
     def frame(self, case: Case) -> HybridFrame:
-        if case.build not in self._scenes:
-            self._scenes[case.build] = GpuScene(self.device, self.build(case.build))
-        scene = self._scenes[case.build]
+        if case.recipe not in self._scenes:
+            self._scenes[case.recipe] = GpuScene(self.device, self.build(case.recipe))
+        scene = self._scenes[case.recipe]
         options = replace(self.options, kernels=case.kernels)
         frame = HybridFrame(self.device, scene.prepared, options, scene)
         frame.inputs = replace(frame.inputs, **self.pose)
         frame.remember()
         return frame
 
-    def first_run(self, frame: HybridFrame, case: Case) -> Found:
+    def costs(self, recipe: Recipe) -> dict[str, float]:
+        """By treeline.tune.blocks.COSTS; nothing of a structure that could not be had."""
+        if recipe not in self._scenes:
+            return {}
+        scene = self._scenes[recipe]
+        return {
+            "bvh_bytes": scene.prepared.bvh.words.nbytes,
+            "geometry_bytes": scene.arrays["geometry"].nbytes,
+            "build_ms": sum(stats.build_ms for stats in scene.prepared.bvh.blas_stats),
+        }
+
+    def first_run(self, frame: HybridFrame, case: Case) -> Frames:
         """What the rays hit; UserError where the frame is not valid, or needs another stack."""
         stats = frame.run(0)
         if stats.dropped:
@@ -110,21 +128,21 @@ class FrameMeasurer:
         if not stats.valid:
             reasons = ", ".join(stats.failures) or "rays were dropped"
             raise UserError(f"the frame is not valid: {reasons}")
-        return results_of(frame)
-
-    def differences(self, found: Found, expected: Found) -> dict[str, int]:
         return {
-            ray.name: count_different(ray, found[ray.name], expected[ray.name]) for ray in self.rays
+            ray.name: self._found(frame, records, frame.data.read_results(ray, records))
+            for ray in frame.data.rays
+            for records in [frame.data.read_records(ray)]
         }
 
-    def too_different(
-        self, found: Found, different: Mapping[str, int], same_build: bool
-    ) -> str | None:
-        for name, count in different.items():
-            rays = len(found[name][0])
-            if count > (0 if same_build else ALLOWED_DIFFERENCE * rays):
-                return f"{count:,} of {rays:,} {name} rays hit something else"
-        return None
+    def traced_again(self, frame: HybridFrame, expected: Frames) -> Frames:
+        """What the rays of `expected` hit in another frame; its own are lost."""
+        records = {name: found.records for name, found in expected.items()}
+        results = retrace(frame, records)
+        return {name: self._found(frame, records[name], results[name]) for name in records}
+
+    def _found(self, frame: HybridFrame, records: Any, results: Any) -> Found:
+        originals = np.array(frame.scene.prepared.originals, np.int64)
+        return Found(records, results, originals)
 
     def turns(self, frames: Sequence[HybridFrame], turns: int) -> list[dict[str, list[float]]]:
         """[frames] ms of each turn by the types of `chosen`, after the warm-up; every other turn
@@ -147,34 +165,10 @@ class FrameMeasurer:
         return found
 
 
-def results_of(frame: HybridFrame) -> Found:
-    """Each ray type's slots, in any order, and what the rays of these found."""
-    found = {}
-    for ray in frame.data.rays:
-        records = frame.data.read_records(ray)
-        found[ray.name] = records[ray.slot_field], frame.data.read_results(ray, records)
-    return found
-
-
-def count_different(
-    ray: RayType,
-    found: tuple[NDArray[Any], NDArray[Any]],
-    expected: tuple[NDArray[Any], NDArray[Any]],
-) -> int:
-    """Rays that are in one frame only, or hit something else: neither the same primitive nor at an
-    equal distance (closest hit), or hit where the other misses."""
-    (slots, results), (expected_slots, expected_results) = found, expected
-    most = max(slots.max(initial=0), expected_slots.max(initial=0))
-    place = np.full(int(most) + 1, -1, np.int64)
-    place[expected_slots] = np.arange(len(expected_slots))
-    other = place[slots]
-    both = other >= 0
-    alone = len(slots) + len(expected_slots) - 2 * int(both.sum())
-    a, b = results[both], expected_results[other[both]]
-    if ray.any_hit:
-        return alone + int((a != b).sum())
-    hit, there = a["object"] != MISS_ID, b["object"] != MISS_ID
-    same = (a["object"] == b["object"]) & (a["primitive"] == b["primitive"])
-    apart = np.abs(a["t"].astype(np.float64) - b["t"])
-    same |= apart <= T_TOLERANCE * np.abs(b["t"].astype(np.float64))
-    return alone + int(((hit != there) | (hit & there & ~same)).sum())
+def sends_others(own: Frames, expected: Frames) -> str | None:
+    """Why the time of a frame that sends its `own` rays is none to compare with."""
+    for name, found in expected.items():
+        count, there = len(own[name].records), len(found.records)
+        if abs(count - there) > max(1, MORE_OR_FEWER * there):
+            return f"it sends {count:,} {name} rays, the default {there:,}"
+    return None

@@ -5,18 +5,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bvh.blas import BuildOptions
 from bvh.gpu.default_kernel import default_kernel
 from engine.gpu.device import Device
+from engine.gpu.errors import LimitError
 from engine.scene.scene import Scene
 from passes.frame_options import FrameOptions
+from passes.grouping import group_members, traced_triangles
 from passes.prepare import PreparedScene
 from treeline.cli.console import note
 from treeline.measure import Progress
 from treeline.report_context import plain, structure_context
 from treeline.shared_builds import SharedBuilds
 from treeline.tune.blocks import Block
-from treeline.tune.cases import Case
+from treeline.tune.cases import AXES, GROUP, Case, Recipe
 from treeline.tune.confirm import confirm_apart
 from treeline.tune.explain import evidence, sentences
 from treeline.tune.journal import Journal, journal_path, sources
@@ -27,7 +28,10 @@ from treeline.tune.search import Search
 if TYPE_CHECKING:
     from treeline.cli.options import Common
 
-STRUCTURES = 4  # that are kept: the default's and those of a block
+STRUCTURES = 6  # that are kept: the default's, the best so far and those of a block
+# Of a structure that is tried at all, as the default's bytes a triangle say: copies of shared
+# meshes may take any number of times the default's, and as long to build.
+MOST_BYTES = 1 << 30
 
 
 @dataclass(slots=True)
@@ -46,7 +50,19 @@ class Subject:
 
     @property
     def default(self) -> Case:
-        return Case(self.common.build_options())
+        return Case(Recipe(self.common.build_options(), self.common.group))
+
+    def same_groups(self) -> dict[str, str]:
+        """Groupings that merge what another one merges -> that one: the default's, or an earlier
+        one of AXES."""
+        first = self.default.recipe.group
+        by_members: dict[tuple[int, ...], str] = {}
+        for group in dict.fromkeys((first, *AXES[GROUP])):
+            by_members.setdefault(tuple(group_members(self.scene, group)), group)
+        found = {
+            group: by_members[tuple(group_members(self.scene, group))] for group in AXES[GROUP]
+        }
+        return {group: same for group, same in found.items() if group != same}
 
     def context(self) -> dict[str, Any]:
         """As a report's."""
@@ -76,13 +92,31 @@ class Subject:
     def measurer(self) -> FrameMeasurer:
         return FrameMeasurer(self.device, self.options, self.pose, self.prepare, self.turns[3])
 
-    def prepare(self, build: BuildOptions) -> PreparedScene:
+    def prepare(self, recipe: Recipe) -> PreparedScene:
         """The scene's structure, built where the command says: what the GPU cannot build is built
-        on the CPU."""
+        on the CPU. LimitError, before it is built, for one that would be too large."""
         if self._builds is None:
             place = None if self.common.on == "cpu" else self.device
             self._builds = SharedBuilds(place, self.common.blas_cache(), most=STRUCTURES)
-        return self._builds.prepare(self.scene, build, self.common.group)
+        base = self.default.recipe
+        if recipe.group != base.group:
+            known = self._builds.prepare(self.scene, base.build, base.group)
+            self._check_size(recipe.group, known.bvh.words.nbytes)
+        return self._builds.prepare(self.scene, recipe.build, recipe.group)
+
+    def _check_size(self, group: str, default_bytes: int) -> None:
+        count, default_count = (
+            traced_triangles(self.scene, g) for g in (group, self.default.recipe.group)
+        )
+        expected = default_bytes * count / max(1, default_count)
+        binding = self.device.limits["max-storage-buffer-binding-size"]
+        most = min(MOST_BYTES, binding)
+        if expected > most:
+            why = f"{self.device.info.adapter} binds" if binding < MOST_BYTES else "tune tries"
+            raise LimitError(
+                f"shared meshes copied are {count:,} triangles instead of {default_count:,}, about "
+                f"{expected / 1e6:,.0f} MB; {why} at most {most / 1e6:,.0f} MB"
+            )
 
     def against_default(self, case: Case) -> Block:
         self.progress.begin("measuring the profile and the default in turns")
@@ -102,11 +136,12 @@ def search_and_confirm(
     measurer = subject.measurer()
     search = Search(
         journal.remembering(measurer.measure),
-        subject.default.build,
+        subject.default.recipe,
         {ray.name: ray.any_hit for ray in measurer.chosen},
         default_kernel(subject.device.info).loops,
         60 * minutes,
         subject.progress,
+        subject.same_groups(),
         turns=subject.turns[0],
         last_turns=subject.turns[1],
     )

@@ -1,15 +1,15 @@
-"""The search: kernels of each ray type, builds of the one structure, kernels again over it, and a
-last block that decides.
+"""The search: one structure for all ray types, then kernels of each type over it, and a last block
+that decides.
 
 All of it is a function of what `measure` returns, its seconds included: the clock is the sum of the
 blocks' seconds, so that a search that goes on from measured blocks takes the same way again.
 
-Kernels go by successive halving: all are measured a few turns, the faster half twice as many, until
-one is left a ray type; types are raced side by side, since a frame traces all of them. Builds that
-change one thing come first; those that change several follow in the order that the sum of their
-single effects predicts, until the prediction has nothing left that could win or time is out; then
-the best are halved. Of builds that are equal the one that changes least is taken. The default is in
-every block.
+Structures go by coordinate descent: an axis at a time, in the order of cases.AXES, all its values
+take turns with the default and the best so far, which the fastest of them replaces if it is faster;
+over all axes again until nothing changes or time is out. Kernels go by successive halving: all are
+measured a few turns, the faster half twice as many, until one is left a ray type; types are raced
+side by side, since a frame traces all of them. The default is in every block, and a block has only
+as many cases as earlier ones say that there is time for.
 """
 
 import math
@@ -17,34 +17,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bvh.blas import BuildOptions
 from passes.ray_kernel import RayKernel
 from treeline.measure import Progress
+from treeline.tune.agreement import Agreement
 from treeline.tune.blocks import Block, Gain, Measure, Measured, gain, ratio
 from treeline.tune.cases import (
     AXES,
     Case,
-    build_text,
-    changes,
-    combinations,
+    Recipe,
     kernel_choices,
     kernel_text,
     kernels_text,
-    single_changes,
+    recipe_count,
+    recipe_text,
 )
 
 CHALLENGERS = 4  # of a block, beside the default: so many frames' pipelines are in use at once
-KERNELS_END, BUILDS_END, AGAIN_END = 0.3, 0.75, 0.9  # of the time
-FINALISTS = 4  # builds
-AGAIN = 3  # kernels of a type that are raced again over another structure
-HOPE = math.log(1.05)  # a build that is predicted so much slower than the best is not tried
-EQUAL = math.log(1.01)  # smaller effects are none, until the decision
+STRUCTURES_END, KERNELS_END = 0.65, 0.9  # of the time
+EQUAL = 0.01  # smaller gains are none, until the decision
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
     """A line of the evidence: `what` was compared for `ray` ("all": their sum), and its time by the
-    default's; `turns` of each."""
+    default's; `turns` of each. `hits` and `costs` as of Measured, of structures."""
 
     phase: str
     ray: str
@@ -52,9 +48,15 @@ class Tried:
     ratio: float
     turns: int
     refused: str | None = None
+    hits: Mapping[str, Agreement] = field(default_factory=dict)
+    costs: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         found: dict[str, Any] = {"phase": self.phase, "ray": self.ray, "what": self.what}
+        if self.hits:
+            found["hits"] = {name: hits.facts() for name, hits in self.hits.items()}
+        if self.costs:
+            found["costs"] = dict(self.costs)
         if self.refused:
             return found | {"refused": self.refused}
         return found | {"time_by_default": self.ratio, "turns": self.turns}
@@ -72,40 +74,38 @@ class Decision:
 @dataclass(slots=True)
 class Search:
     """`any_hit[ray type]` of the frame's types; `default_loops` of their default kernels here, of
-    passes.ray_kernel.LOOP_COUNTS. `budget_s` bounds the blocks' seconds, but for the one that
-    decides. `turns` of the first race, and `last_turns` of the decision."""
+    passes.ray_kernel.LOOP_COUNTS. `same_groups[grouping]` names an earlier one that makes the same
+    of this scene. `budget_s` bounds the blocks' seconds, but for the one that decides. `turns` of
+    the first race, and `last_turns` of the decision."""
 
     measure: Measure
-    base: BuildOptions
+    base: Recipe
     any_hit: Mapping[str, bool]
     default_loops: str
     budget_s: float
     progress: Progress
+    same_groups: Mapping[str, str] = field(default_factory=dict)
     turns: int = 2
     last_turns: int = 12
     spent_s: float = 0.0
-    not_tried: int = 0  # builds, for lack of time or hope
     tried: list[Tried] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    _known: set[Recipe] = field(default_factory=set)
+    _measured: int = 0  # cases
 
     def run(self) -> Case:
         """The case to take; the default where nothing is certainly faster."""
-        scores = self._race_kernels(
-            "kernels",
-            self.base,
-            {
-                ray: kernel_choices(any_hit, self.default_loops)
-                for ray, any_hit in self.any_hit.items()
-            },
-            KERNELS_END,
-        )
-        kernels = _best(scores)
-        build = self._race_builds(kernels)
-        again: Mapping[str, RayKernel] = kernels
-        if build != self.base:
-            few = {ray: _ranked(found)[:AGAIN] for ray, found in scores.items()}
-            again = _best(self._race_kernels("kernels again", build, few, AGAIN_END))
-        return self._decide(kernels, build, again)
+        recipe = self._find_recipe()
+        choices = {
+            ray: kernel_choices(any_hit, self.default_loops)
+            for ray, any_hit in self.any_hit.items()
+        }
+        return self._decide(recipe, _best(self._race_kernels(recipe, choices)))
+
+    @property
+    def not_tried(self) -> int:
+        """Structures, of all that the axes make."""
+        return recipe_count() - len({self.base, *self._known})
 
     def _block(self, phase: str, cases: Sequence[Case], turns: int) -> Block:
         self.progress.begin(
@@ -113,48 +113,94 @@ class Search:
         )
         block = self.measure(phase, cases, turns)
         self.spent_s += block.seconds
+        self._measured += len(cases)
         self.progress.advance()
         return block
 
+    def _room(self, end: float) -> int:
+        """Of how many cases a block may be now, from 2 to 1 + CHALLENGERS; 0: time is out."""
+        left = end * self.budget_s - self.spent_s
+        if left <= 0:
+            return 0
+        if not self._measured:
+            return 1 + CHALLENGERS
+        return min(1 + CHALLENGERS, max(2, int(left * self._measured / self.spent_s)))
+
     def _blocks(
-        self, phase: str, first: Case, others: Sequence[Case], turns: int, end: float
-    ) -> list[tuple[Measured, Measured]]:
-        """(case, default of its block) of those that there is time for."""
-        found = []
-        for start in range(0, len(others), CHALLENGERS):
-            if self.spent_s >= end * self.budget_s:
-                break
-            block = self._block(phase, [first, *others[start : start + CHALLENGERS]], turns)
-            found += [(result, block.first) for result in block.results[1:]]
+        self, phase: str, always: Sequence[Case], others: Sequence[Case], turns: int, end: float
+    ) -> list[tuple[Measured, Block]]:
+        """(case, its block) of those that there is time for; `always`, the default first, are in
+        every block."""
+        found: list[tuple[Measured, Block]] = []
+        left = list(others)
+        while left and (room := self._room(end)):
+            few = left[: max(1, room - len(always))]
+            del left[: len(few)]
+            block = self._block(phase, [*always, *few], turns)
+            found += [(result, block) for result in block.results[len(always) :]]
         return found
 
+    def _find_recipe(self) -> Recipe:
+        """The fastest that was met for all ray types together, with the default kernels."""
+        best = self.base
+        while True:
+            before = best
+            for axis in AXES:
+                best = self._best_on(axis, best)
+            if best == before or not self._room(STRUCTURES_END):
+                return best
+
+    def _best_on(self, axis: str, best: Recipe) -> Recipe:
+        """`best`, or what is faster with another value on this axis."""
+        values = [v for v in AXES[axis] if axis != "group" or v not in self.same_groups]
+        recipes = [best.changed(axis, value) for value in values]
+        new = [r for r in recipes if r != self.base and r not in self._known]
+        always = [Case(recipe) for recipe in dict.fromkeys((self.base, best))]
+        scores = {best: 1.0}
+        phase = f"structure, {axis}"
+        for result, block in self._blocks(
+            phase, always, [Case(recipe) for recipe in new], self.turns, STRUCTURES_END
+        ):
+            self._known.add(result.case.recipe)
+            scores[result.case.recipe] = ratio(result, block.results[len(always) - 1])
+            self.tried.append(
+                Tried(
+                    phase,
+                    "all",
+                    recipe_text(result.case.recipe, self.base),
+                    ratio(result, block.first),
+                    self.turns,
+                    result.refused,
+                    result.hits,
+                    result.costs,
+                )
+            )
+        fastest = _ranked(scores)[0]
+        return fastest if scores[fastest] < 1 - EQUAL else best
+
     def _race_kernels(
-        self,
-        phase: str,
-        build: BuildOptions,
-        choices: Mapping[str, Sequence[RayKernel]],
-        end: float,
+        self, recipe: Recipe, choices: Mapping[str, Sequence[RayKernel]]
     ) -> dict[str, dict[RayKernel, float]]:
         """Time by the default kernel's of every kernel that was measured, by its longest race."""
-        first = Case(build)
+        first = Case(recipe)
         left = {ray: list(kernels) for ray, kernels in choices.items()}
         scores: dict[str, dict[RayKernel, float]] = {ray: {} for ray in choices}
         turns = self.turns
         while any(left.values()):
             rows = max(map(len, left.values()))
             sets = [{r: k[i] for r, k in left.items() if i < len(k)} for i in range(rows)]
-            cases = [Case.of(build, kernels) for kernels in sets]
+            cases = [Case.of(recipe, kernels) for kernels in sets]
             wanted = dict(zip(cases, sets, strict=True))
             wanted.pop(first, None)
-            done = self._blocks(phase, first, list(wanted), turns, end)
-            for result, default in done:
+            done = self._blocks("kernels", [first], list(wanted), turns, KERNELS_END)
+            for result, block in done:
                 for ray, kernel in wanted[result.case].items():
                     if kernel == RayKernel():
                         continue
-                    by = ratio(result, default, ray)
+                    by = ratio(result, block.first, ray)
                     scores[ray][kernel] = by
                     self.tried.append(
-                        Tried(phase, ray, kernel_text(kernel), by, turns, result.refused)
+                        Tried("kernels", ray, kernel_text(kernel), by, turns, result.refused)
                     )
             if len(done) < len(wanted) or rows == 1:
                 break
@@ -166,77 +212,24 @@ class Search:
             turns *= 2
         return scores
 
-    def _race_builds(self, kernels: Mapping[str, RayKernel]) -> BuildOptions:
-        """The fastest for all ray types together, with these kernels."""
-        first = Case.of(self.base, kernels)
-        scores: dict[BuildOptions, float] = {}
-        effects: dict[tuple[str, Any], float] = {}
-
-        def race(phase: str, builds: Sequence[BuildOptions], turns: int) -> bool:
-            cases = [Case.of(build, kernels) for build in builds]
-            done = self._blocks(phase, first, cases, turns, BUILDS_END)
-            for result, default in done:
-                by = ratio(result, default)
-                scores[result.case.build] = by
-                text = build_text(result.case.build, self.base)
-                self.tried.append(Tried(phase, "all", text, by, turns, result.refused))
-            return len(done) == len(cases)
-
-        singles = single_changes(self.base)
-        in_time = race("one change of the build", singles, self.turns)
-        for build in singles:
-            if math.isfinite(scores.get(build, math.inf)):
-                effects |= {change: math.log(scores[build]) for change in _axes(build, self.base)}
-        effects = {change: log for change, log in effects.items() if log < HOPE}
-        predicted = {
-            build: sum(effects[c] for c in _axes(build, self.base) if abs(effects[c]) > EQUAL)
-            for build in combinations(self.base)
-            if _axes(build, self.base) <= set(effects)
-        }
-        several = sorted(predicted, key=lambda b: (predicted[b], len(_axes(b, self.base))))
-        while in_time and several:
-            few = several[:CHALLENGERS]
-            if predicted[few[0]] > math.log(min(1.0, *scores.values())) + HOPE:
-                break
-            in_time = race("several changes of the build", few, self.turns)
-            del several[: len(few)]
-        every = len(singles) + sum(1 for _ in combinations(self.base))
-        self.not_tried = every - len(scores)
-        best, turns = _ranked(scores)[:FINALISTS], 2 * self.turns
-        while best and in_time:
-            in_time = race("best builds", best, turns)
-            if len(best) == 1:
-                break
-            best = _ranked({build: scores[build] for build in best})[: -(-len(best) // 2)]
-            turns *= 2
-        if not best or scores[best[0]] >= 1:
-            return self.base
-        equal = [b for b, by in scores.items() if by <= scores[best[0]] * math.exp(EQUAL)]
-        return min(equal, key=lambda b: (len(_axes(b, self.base)), scores[b]))
-
-    def _decide(
-        self,
-        kernels: Mapping[str, RayKernel],
-        build: BuildOptions,
-        again: Mapping[str, RayKernel],
-    ) -> Case:
+    def _decide(self, recipe: Recipe, kernels: Mapping[str, RayKernel]) -> Case:
         """One long block over what is left; each change has to be certainly faster."""
         default, tuned = Case(self.base), Case.of(self.base, kernels)
-        other, whole = Case(build), Case.of(build, again)
+        other, whole = Case(recipe), Case.of(recipe, kernels)
         cases = list(dict.fromkeys((default, tuned, other, whole)))
         if len(cases) == 1:
             return default
         block = self._block("decision", cases, self.last_turns)
         found = {result.case: result for result in block.results}
         kept = self._certain(found[tuned], found[default], kernels)
-        if build == self.base or found[whole].refused:
+        if recipe == self.base or found[other].refused:
             return Case.of(self.base, kept)
-        kept_again = self._certain(found[whole], found[other], again)
+        kept_again = self._certain(found[whole], found[other], kernels)
         base = found[tuned] if kept else found[default]
         faster = found[whole] if kept_again else found[other]
         by = gain(faster, base)
-        self.decisions.append(Decision(f"build: {build_text(build, self.base)}", by, by.won))
-        return Case.of(build, kept_again) if by.won else Case.of(self.base, kept)
+        self.decisions.append(Decision(f"structure: {recipe_text(recipe, self.base)}", by, by.won))
+        return Case.of(recipe, kept_again) if by.won else Case.of(self.base, kept)
 
     def _certain(
         self, of: Measured, to: Measured, kernels: Mapping[str, RayKernel]
@@ -245,7 +238,7 @@ class Search:
         kept = {}
         for ray, kernel in kernels.items():
             by = gain(of, to, ray)
-            text = f"{kernels_text([(ray, kernel)])} ({build_text(of.case.build, self.base)})"
+            text = f"{kernels_text([(ray, kernel)])} ({recipe_text(of.case.recipe, self.base)})"
             self.decisions.append(Decision(text, by, by.won))
             if by.won:
                 kept[ray] = kernel
@@ -261,7 +254,3 @@ def _best(scores: Mapping[str, Mapping[RayKernel, float]]) -> dict[str, RayKerne
     """The fastest kernel of each ray type that has one faster than its default."""
     ranked = {ray: _ranked(found) for ray, found in scores.items()}
     return {ray: ks[0] for ray, ks in ranked.items() if ks and scores[ray][ks[0]] < 1}
-
-
-def _axes(build: BuildOptions, base: BuildOptions) -> set[tuple[str, Any]]:
-    return {(name, value) for name, value in changes(build, base).items() if name in AXES}

@@ -10,19 +10,20 @@ import pytest
 from bvh.blas import BuildOptions
 from passes.ray_kernel import RayKernel
 from treeline.tune.blocks import Block, Measured
-from treeline.tune.cases import Case
+from treeline.tune.cases import Case, Recipe
 
-BASE = BuildOptions()
+BASE = Recipe(BuildOptions())
+COSTS = {"bvh_bytes": 1e6, "geometry_bytes": 2e6, "build_ms": 100.0}
 ANY_HIT = {"near": False, "dark": True}
 
 
 class Machine:
-    """`kernel_costs[(ray, kernel)]` and `build_costs[(field, value)]` are factors of 10 ms; `noise`
+    """`kernel_costs[(ray, kernel)]` and `costs[(axis, value)]` are factors of 10 ms; `noise`
     is the relative spread. Every block takes `seconds`. It breaks in block `breaks`."""
 
     def __init__(self, **settings: Any) -> None:
         self.kernel_costs: dict[tuple[str, RayKernel], float] = {}
-        self.build_costs: dict[tuple[str, Any], float] = {}
+        self.costs: dict[tuple[str, Any], float] = {}
         self.refused: Callable[[Case], str | None] = lambda case: None
         self.noise, self.seconds, self.breaks = 0.001, 1.0, -1
         self.blocks: list[tuple[str, list[Case], int]] = []
@@ -30,8 +31,8 @@ class Machine:
 
     def cost(self, case: Case, ray: str) -> float:
         cost = 10.0 if ray == "near" else 5.0
-        for (name, value), factor in self.build_costs.items():
-            cost *= factor if getattr(case.build, name) == value else 1.0
+        for (name, value), factor in self.costs.items():
+            cost *= factor if case.recipe.value(name) == value else 1.0
         return cost * self.kernel_costs.get((ray, dict(case.kernels).get(ray, RayKernel())), 1.0)
 
     def measure(self, phase: str, cases: Sequence[Case], turns: int) -> Block:
@@ -45,7 +46,7 @@ class Machine:
             spread = {ray: 1 + self.noise * random.standard_normal(turns) for ray in ANY_HIT}
             refused = self.refused(case)
             ms = {ray: (self.cost(case, ray) * spread[ray]).tolist() for ray in ANY_HIT}
-            results.append(Measured(case, {} if refused else ms, {}, refused))
+            results.append(Measured(case, {} if refused else ms, {}, refused, COSTS))
         return Block(tuple(results), self.seconds)
 
 

@@ -1,4 +1,4 @@
-"""Gains, and which rays count as different."""
+"""Gains: of ray types, of all together, and of what is no case."""
 
 from typing import Any
 
@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 
 from bvh.blas import BuildOptions
-from bvh.gpu.trace_rays import HIT
-from bvh.rays import MISS_ID
-from passes.rays import REFLECTION, SHADOW
+from treeline.tune.agreement import Agreement
 from treeline.tune.blocks import Block, Measured, gain, ratio
-from treeline.tune.cases import Case
+from treeline.tune.cases import Case, Recipe
 from treeline.tune.confirm import confirmation
-from treeline.tune.measure import count_different
 
-CASE = Case(BuildOptions())
+CASE = Case(Recipe(BuildOptions()))
 
 
 def measured(**ms: Any) -> Measured:
-    return Measured(CASE, ms, {"a": 0})
+    return Measured(CASE, ms, {"a": Agreement(9, 0)}, None, {"bvh_bytes": 7.0})
 
 
 def test_a_gain_is_how_many_times_faster_turn_by_turn(rng: Any) -> None:
@@ -42,6 +39,7 @@ def test_a_case_that_is_refused_has_no_gain() -> None:
     refused = Measured(CASE, {}, {}, "its hits differ")
     assert ratio(refused, measured(a=[1.0])) == np.inf
     assert not gain(refused, measured(a=[1.0])).won
+    assert ratio(measured(a=[1.0]), refused) == np.inf and not gain(measured(a=[1.0]), refused).won
     block = Block((measured(a=[1.0]), refused), 1.0)
     assert confirmation(block) == {"refused": "its hits differ"}
 
@@ -53,28 +51,6 @@ def test_a_confirmation_has_each_ray_type_and_their_sum() -> None:
     assert found["rays"]["a"]["default_ms"] == 2.1 and found["rays"]["a"]["tuned_ms"] == 1.1
     assert found["total"]["default_ms"] == 3.1
     assert found["total"]["gain"] == pytest.approx(3.1 / 2.1, rel=0.02)
+    assert found["hits"]["a"] == {"rays": 9, "different": 0, "ties": 0}
+    assert found["costs"] == {"default": {"bvh_bytes": 7.0}, "tuned": {"bvh_bytes": 7.0}}
     assert (found["rays"]["a"]["result"], found["rays"]["b"]["result"]) == ("faster", "equal")
-
-
-def hits(*rows: tuple[float, int, int]) -> Any:
-    found = np.zeros(len(rows), HIT.dtype)
-    for name, column in zip(("t", "object", "primitive"), zip(*rows, strict=True), strict=True):
-        found[name] = column
-    return found
-
-
-def test_closest_hits_are_equal_by_primitive_or_by_distance() -> None:
-    slots = np.arange(6, dtype=np.uint32)
-    miss, other_miss = (9, MISS_ID, 0), (9, MISS_ID, 1)
-    a = hits((1, 0, 7), (1, 0, 7), (1, 0, 7), (1, 0, 7), miss, (1, 0, 7))
-    b = hits((1, 0, 7), (1.01, 0, 7), (1.00001, 1, 7), (1.01, 0, 8), other_miss, (9, MISS_ID, 0))
-    assert count_different(REFLECTION, (slots, b), (slots, a)) == 2
-    assert count_different(REFLECTION, (slots[1:], b[1:]), (slots, a)) == 3
-
-
-def test_any_hits_are_equal_by_their_word() -> None:
-    slots, lit = np.arange(4, dtype=np.uint32), np.array([0, 1, 1, 0], np.uint32)
-    assert count_different(SHADOW, (slots, lit), (slots, lit)) == 0
-    assert count_different(SHADOW, (slots, 1 - lit), (slots, lit)) == 4
-    assert count_different(SHADOW, (slots[1:], lit[1:]), (slots, lit)) == 1
-    assert count_different(SHADOW, (slots[::-1], lit[::-1]), (slots[1:], lit[1:])) == 1

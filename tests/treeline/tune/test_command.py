@@ -10,7 +10,7 @@ from passes.rays import REFLECTION
 from treeline.cli.frame_flags import RaysSent
 from treeline.cli.options import Common
 from treeline.cli.tune import command_words
-from treeline.tune.cases import Case
+from treeline.tune.cases import Case, Recipe
 from treeline.tune.profile import profile_document, read_profile
 
 
@@ -20,24 +20,32 @@ def test_a_search_writes_a_profile_and_can_be_gone_on_with(
     from treeline.tune import run as tuning
     from treeline.tune import search
 
-    monkeypatch.setattr(search, "CHALLENGERS", 2)
+    # Little enough to be through with it, however slow the machine is.
+    two = [RayKernel(), RayKernel(stack="64")]
+    monkeypatch.setattr(search, "kernel_choices", lambda any_hit, loops: two)
+    monkeypatch.setattr(search, "AXES", {"group": ("all", "object"), "builder": ("sah",)})
     confirmed = []
 
     def confirm(profile: dict[str, Any], words: Any) -> dict[str, Any]:
         confirmed.append(profile)
         total = {"gain": 0.9, "interval": [0.8, 1.0], "pairs": 6, "result": "slower"}
-        return {"total": total, "rays": {}, "different": {}}
+        return {"total": total, "rays": {}, "hits": {}, "costs": {}}
 
     monkeypatch.setattr(tuning.search_and_confirm, "__defaults__", (confirm,))
     out = tmp_path / "box.json"
-    words = ("tune", "--scene", box, "--out", out, "--minutes", 0.01, "--size", "8x6")
+    words = ("tune", "--scene", box, "--out", out, "--minutes", 9, "--size", "8x6")
     first = run(*words)
     assert first.exit_code == 0, first.output
     document = json.loads(out.read_text())
-    assert read_profile(out).case == Case(BuildOptions())  # what was not confirmed is not taken
+    # What was not confirmed is not taken.
+    assert read_profile(out).case == Case(Recipe(BuildOptions()))
     assert document["evidence"]["blocks"]["measured"] > 0
     kernels = [t for t in document["evidence"]["tried"] if t["phase"] == "kernels"]
     assert {t["ray"] for t in kernels} == {"reflection", "shadow"}
+    structures = [t for t in document["evidence"]["tried"] if t["ray"] == "all"]
+    assert structures[0]["what"] == "group object"
+    assert all(t["hits"]["reflection"]["different"] == 0 for t in structures)
+    assert "group all: merges the same as static in this scene, not tried" in first.stdout
     assert "the default is kept" in first.stdout
     assert ("wall clock" in first.stderr) == device.info.is_cpu
     assert document["context"]["timing_source"] == device.timing_source
@@ -58,13 +66,16 @@ def test_a_profile_is_confirmed_in_a_process_of_its_own(
         "adapter": device.info.adapter,
         "group": "static",
     }
-    case = Case.of(BuildOptions(leaf=1), {REFLECTION.name: RayKernel("off")})
+    case = Case.of(Recipe(BuildOptions(leaf=1), "all"), {REFLECTION.name: RayKernel("off")})
     path.write_text(json.dumps(profile_document(case, context, None, {}, [])))
     words = ("--scene", box, "--confirm", path, "--size", "8x6", "--json", "-", "--quiet")
     out, err = process("tune", *words).communicate(timeout=120)
     found = json.loads(out)
     assert set(found["rays"]) == {"reflection", "shadow"} and found["total"]["pairs"] == 20, err
-    assert found["different"] == {"reflection": 0, "shadow": 0}
+    assert set(found["hits"]) == {"reflection", "shadow"}
+    for hits in found["hits"].values():
+        assert hits["rays"] > 0 and hits["different"] == 0
+    assert found["costs"]["tuned"]["bvh_bytes"] > found["costs"]["default"]["bvh_bytes"] > 0
 
 
 def test_it_needs_a_place_to_write(run: Any, one_line: Any, box: Path) -> None:

@@ -13,7 +13,7 @@ from treeline.tune.journal import Journal
 KEY = {"adapter": "made up", "scene_sha256": "ab" * 32}
 COSTS: dict[str, Any] = {
     "kernel_costs": {("near", RayKernel("on", "one", "16")): 0.8},
-    "build_costs": {("builder", "sah"): 0.9, ("leaf", 4): 0.85},
+    "costs": {("builder", "sah"): 0.9, ("leaf", 4): 0.85},
 }
 
 
@@ -67,6 +67,8 @@ def damage(path: Path, change: str) -> None:
         block["results"][1]["ms"]["near"][0] = -1.0
     elif change == "seconds are text":
         block["seconds"] = "1"
+    elif change == "a count is lost":
+        block["results"][1]["costs"].pop("build_ms")
     elif change == "no blocks":
         del data["blocks"]
     path.write_text(json.dumps(data))
@@ -74,7 +76,15 @@ def damage(path: Path, change: str) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    ["cut", "a list", "a time is lost", "a time is negative", "seconds are text", "no blocks"],
+    [
+        "cut",
+        "a list",
+        "a time is lost",
+        "a time is negative",
+        "seconds are text",
+        "a count is lost",
+        "no blocks",
+    ],
 )
 def test_a_damaged_state_is_put_aside(state: Path, change: str) -> None:
     damage(state, change)

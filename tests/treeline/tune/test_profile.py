@@ -14,11 +14,12 @@ from passes.ray_kernel import RayKernel
 from passes.rays import REFLECTION, SHADOW
 from treeline.cli.options import Common
 from treeline.cli.tuned import TunedFlags, use_tuned
-from treeline.tune.cases import Case
+from treeline.tune.cases import Case, Recipe
 from treeline.tune.profile import profile_document, read_profile
 
 KERNELS = {REFLECTION.name: RayKernel("on", "two", "16"), SHADOW.name: RayKernel("on")}
 BUILD = BuildOptions(builder="sah", leaf=4, reinsertion=0)
+RECIPE = Recipe(BUILD, "all")
 
 
 @pytest.fixture
@@ -30,9 +31,21 @@ def profile(box: Path, tmp_path: Path, device: Any) -> Path:
         "adapter": device.info.adapter,
         "group": "static",
     }
-    document = profile_document(Case.of(BUILD, KERNELS), context, None, {}, [])
+    document = profile_document(Case.of(RECIPE, KERNELS), context, None, {}, [])
     path.write_text(json.dumps(document))
     return path
+
+
+def test_a_profile_from_before_has_the_group_that_it_was_tuned_for(profile: Path) -> None:
+    document = json.loads(profile.read_text())
+    del document["group"]
+    context = document["context"] | {"group": "object"}
+    profile.write_text(json.dumps(document | {"schema": 1, "context": context}))
+    assert read_profile(profile).case == Case.of(Recipe(BUILD, "object"), KERNELS)
+    del document["schema"]
+    profile.write_text(json.dumps(document))
+    with pytest.raises(UserError, match="schema None, not 2"):
+        read_profile(profile)
 
 
 def change(path: Path, **fields: Any) -> Path:
@@ -41,7 +54,7 @@ def change(path: Path, **fields: Any) -> Path:
 
 
 def test_a_profile_is_read_as_it_was_written(profile: Path) -> None:
-    assert read_profile(profile).case == Case.of(BUILD, KERNELS)
+    assert read_profile(profile).case == Case.of(RECIPE, KERNELS)
 
 
 def test_a_report_traces_by_the_profile_and_says_so(
@@ -52,7 +65,7 @@ def test_a_report_traces_by_the_profile_and_says_so(
 
     def noted(self: Any, device: Any, prepared: Any, options: Any, *rest: Any) -> None:
         make(self, device, prepared, options, *rest)
-        seen.append((self.options.kernels, prepared.options))
+        seen.append((self.options.kernels, prepared.options, prepared.group))
 
     monkeypatch.setattr(hybrid.HybridFrame, "__init__", noted)
     size = ("--size", "12x9", "--frames", "1", "--warmup", "0", "--quiet", "--scene", box)
@@ -62,11 +75,13 @@ def test_a_report_traces_by_the_profile_and_says_so(
         assert result.exit_code == 0, result.output
         documents[name] = json.loads((tmp_path / name / "report.json").read_text())
     kernels = tuple(sorted(KERNELS.items()))
-    assert set(seen) == {((), BuildOptions()), (kernels, BUILD)}
+    assert set(seen) == {((), BuildOptions(), "static"), (kernels, BUILD, "all")}
     plain, tuned = documents["plain"], documents["tuned"]
     context = tuned["context"]
     assert (context["builder"], context["leaf"], context["optimize"]) == ("sah", 4, 0)
+    assert context["group"] == context["tuned"]["group"] == "all"
     assert context["tuned"]["profile"] == "tuned.json"
+    assert context["tuned"]["text"].startswith("group all, builder sah, leaf 4, reinsertion 0; ")
     assert context["tuned"]["kernels"][REFLECTION.name] == {
         "sort": "on",
         "loops": "two",
@@ -86,7 +101,6 @@ def test_a_report_traces_by_the_profile_and_says_so(
     [
         ("scene_sha256", "0" * 64, "scene"),
         ("adapter", "Card of tomorrow", "adapter"),
-        ("group", "all", "grouping"),
     ],
 )
 def test_a_profile_of_something_else_is_refused_unless_told(
@@ -100,7 +114,7 @@ def test_a_profile_of_something_else_is_refused_unless_told(
     assert "\n" not in str(error.value) and error.value.exit_code == 2
     told = use_tuned(Common(), TunedFlags(profile, True), device, scene)
     assert f"another {label}" in told.context["tuned"]["mismatch"]
-    assert told.common.build_options() == BUILD
+    assert (told.common.build_options(), told.common.group) == (BUILD, "all")
     assert f"another {label}" in capsys.readouterr().err
 
 
@@ -122,6 +136,8 @@ def test_what_the_profile_sets_is_not_given_twice(
     words = ("report", "--out", tmp_path / "r", "--scene", box)
     error = one_line(run(*words, "--tuned", profile, "--builder", "lbvh"), 2)
     assert "sets --builder sah: leave out --builder lbvh" in error
+    error = one_line(run(*words, "--tuned", profile, "--group", "object"), 2)
+    assert "sets --group all: leave out --group object" in error
     assert "--tuned-anyway needs --tuned" in one_line(run(*words, "--tuned-anyway"), 2)
 
 
@@ -129,7 +145,9 @@ def test_what_the_profile_sets_is_not_given_twice(
     "fields, message",
     [
         ({"kind": "report"}, "is no tuned profile"),
-        ({"schema": 2}, "schema 2, not 1"),
+        ({"schema": 3}, "schema 3, not 2: tune anew"),
+        ({"group": "odd"}, "unknown group 'odd', there are static, object, all"),
+        ({"schema": 1, "context": {}}, "damaged profile .'group'"),
         ({"build": {"builder": "odd"}}, "unknown builder 'odd'"),
         ({"build": {"colour": 1}}, "damaged profile"),
         ({"kernels": {"light": {}}}, "no ray type is named 'light'"),
