@@ -51,7 +51,7 @@ fn main(@builtin(workgroup_id) group_in: vec3u, @builtin(local_invocation_index)
     }
     for (var level = 1u; level <= PYRAMID_TOP; level += 1u) {
         workgroupBarrier();
-        let side = SIDE >> level; // of the workgroup's cells
+        let side: u32 = SIDE >> level; // of the workgroup's cells
         let step = 1u << (level - 1u); // between those of the level below
         for (var i = lane; i < side * side; i += LANES) {
             let place = vec2u(i % side, i / side);
