@@ -172,7 +172,10 @@ def _type_of(name: str, types: Iterable[str]) -> str:
 
 
 def _as_many(on: Totals, off: Totals, ray_type: str) -> bool:
-    """Whether both frames have as much to do for a ray type."""
+    """Whether both frames have as much to do for a ray type, which both of them send: passes of a
+    type take time even if no ray is sent."""
+    if ray_type not in on.rays or ray_type not in off.rays:
+        return False
     pairs = [
         (counts_on.get(ray_type, 0), counts_off.get(ray_type, 0))
         for counts_on, counts_off in (

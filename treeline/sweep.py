@@ -134,8 +134,9 @@ def read_sweep(path: Path, adapter: str | None) -> list[Case]:
     table = Table(path, "", values, _KEYS)
     scenes = _texts(table, "scenes")
     adapters = _texts(table, "adapters") if "adapters" in table else [adapter]
+    size_text = table.text("size", "320x180")
     try:
-        size = parse_size(table.text("size", "320x180"))
+        size = parse_size(size_text)
     except UserError as error:
         raise UserError(f"{path}: size: {error}") from error
     frames = table.integer("frames", 1, 10_000, 5)

@@ -261,6 +261,24 @@ def test_timed_terms_follow_the_passes(make_stats: Any, rng: np.random.Generator
     assert set(changes(runs(traverse=0.5), none).unjudged) >= {"time a node", "hit shading"}
 
 
+def test_passes_of_a_type_that_one_frame_sends_are_no_change_of_the_rest(make_stats: Any) -> None:
+    """Not even where it sends no ray of it: a further bounce of a frame without mirrors."""
+    stats = make_stats(64, 36, False)
+    before = totals(frame_of())
+    after = replace(
+        before,
+        rays={**before.rays, "reflection_2": 0},
+        nodes={**before.nodes, "reflection_2": 0},
+        any_hits={**before.any_hits, "reflection_2": 0},
+    )
+    more = {"traverse/reflection_2/0": 1.0, "rays/reflection_2": 1.0, "shade/reflection_2": 1.0}
+    one, other = [stats] * 8, [replace(stats, passes={**stats.passes, **more})] * 8
+    for given in ((one, other, before, after), (other, one, after, before)):
+        found = timed_changes(*given, 50)
+        assert found.changes == {}
+    assert timed_changes(one, one, before, before, 50).unjudged == {}
+
+
 def test_command_measures_and_reads_what_it_wrote(
     run: Run, box: Path, tmp_path: Path, one_line: Any
 ) -> None:

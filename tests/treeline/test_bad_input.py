@@ -171,6 +171,18 @@ def test_options_are_refused_before_the_scene_is_read(run: Run, one_line: OneLin
         assert words[1] in told and "nowhere" not in told
 
 
+def test_profiles_are_refused_before_the_scene_is_read(
+    run: Run, tmp_path: Path, one_line: OneLine
+) -> None:
+    text = tmp_path / "p.json"
+    text.write_text("{}")
+    for words in (("report", "--out", tmp_path / "out"), ("view", "--offscreen", "--frames", 1)):
+        words = (*words, "--scene", tmp_path / "nowhere.glb")
+        assert "no profile is named 'Fast'" in one_line(run(*words, "--profile", "Fast"), 2)
+        assert "is no tuned profile" in one_line(run(*words, "--tuned", text), 2)
+        assert "no.json" in one_line(run(*words, "--tuned", tmp_path / "no.json"), 2)
+
+
 def test_numbers_that_no_frame_can_hold(
     run: Run, box: Path, tmp_path: Path, one_line: OneLine
 ) -> None:

@@ -86,6 +86,7 @@ def test_every_combination_is_a_case_once(write: Any) -> None:
         ("scenes = []", "scenes is no list"),
         ('scenes = ["hall", "hall"]', "'hall' a second time"),
         ('scenes = ["hall"]\nsize = "8"', "size: a size is WIDTHxHEIGHT"),
+        ('scenes = ["hall"]\nsize = ["8x8"]', "sweep.toml: size is ['8x8'], not a text"),
         ('scenes = ["hall"]\nframes = 0', "frames is 0, not a whole number from 1"),
         ('scenes = ["hall"]\nscheduler = "x"', "scheduler is no key"),
         ('scenes = ["hall"]\nprofile = "Best"', "profile: no profile is named 'Best'"),

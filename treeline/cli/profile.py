@@ -38,10 +38,12 @@ class Chosen:
     context: dict[str, Any] = field(default_factory=dict)
 
 
-def check_profile(name: str) -> None:
+def check_profile(name: str | None) -> None:
     """UserError for a name that is none."""
     from treeline.profiles import PROFILES
 
+    if name is None:
+        return
     names = [profile.name for profile in PROFILES]
     if name not in (AUTO, *names):
         raise UserError(f"no profile is named '{name}'; there are {', '.join(names)}, or {AUTO}")

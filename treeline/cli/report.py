@@ -15,7 +15,7 @@ from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
 from treeline.cli.pose import ClipOption, TimeOption, choose_pose
-from treeline.cli.profile import ProfileFlags, use_profile
+from treeline.cli.profile import ProfileFlags, check_profile, use_profile
 from treeline.cli.reference import (
     ErrorPictureOption,
     ReferenceOption,
@@ -23,7 +23,7 @@ from treeline.cli.reference import (
     compare_frame,
     read_reference,
 )
-from treeline.cli.tuned import TunedFlags, use_tuned
+from treeline.cli.tuned import TunedFlags, check_tuned, use_tuned
 from treeline.json_text import json_text
 from treeline.outputs import whole_file, whole_folder
 
@@ -88,6 +88,8 @@ def report(
 
     if size is not None:
         parse_size(size)
+    check_profile(profile.profile)
+    check_tuned(tuned)
     frame_options = FrameOptions(0, 0, **flags.fields())
     budgets = parse_budgets(budget) if budget is not None else ()
     check_budgets(budgets, frame_options)

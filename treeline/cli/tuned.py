@@ -53,6 +53,14 @@ class Tuned:
     context: dict[str, Any] = field(default_factory=dict)
 
 
+def check_tuned(flags: TunedFlags) -> None:
+    """UserError for a file that is no profile, before anything that takes time."""
+    from treeline.tune.profile import read_profile
+
+    if flags.tuned is not None:
+        read_profile(flags.tuned)
+
+
 def use_tuned(common: Common, flags: TunedFlags, device: "Device", scene: "Scene") -> Tuned:
     """UserError for a profile of another scene or adapter, unless told to take it anyway, and for
     one that sets what the command line sets, too."""

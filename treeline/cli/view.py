@@ -11,8 +11,8 @@ from treeline.cli.console import note, steps
 from treeline.cli.frame_flags import FrameFlags
 from treeline.cli.idle_options import note_idle
 from treeline.cli.options import Common, parse_size, with_common
-from treeline.cli.profile import ProfileFlags, use_profile
-from treeline.cli.tuned import TunedFlags, use_tuned
+from treeline.cli.profile import ProfileFlags, check_profile, use_profile
+from treeline.cli.tuned import TunedFlags, check_tuned, use_tuned
 from treeline.outputs import check_writable
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def view(
         if path is not None:
             check_writable(path)
     picked = None if pick is None else parse_pixel(pick)
+    check_profile(profile.profile)
+    check_tuned(tuned)
     frame_fields = flags.fields()
     budgets = parse_budgets(budget) if budget is not None else ()
     with steps(common.quiet) as progress:
