@@ -28,7 +28,10 @@ SHADOW_STEPS = 65535  # of a map's results
 BY_PICTURE = 0  # of a size: in relation to the picture's
 SHADOW_MAP_SIZES = (BY_PICTURE, 128, 256, 512, 1024, 2048, 4096)
 PROBE_SIZES = (BY_PICTURE, 32, 64, 128, 256, 512)
-LARGEST_MAP = 2048  # that is chosen for a picture
+# Of a map that is chosen for a picture. Maps are kept, so that a frame like the one before takes as
+# long with large ones; those as wide as a small picture have twice the error (hall at 160x90,
+# relative MSE: 0.0087 with 256 pixels, 0.0042 with 1,024, by rays 0.0034).
+LEAST_MAP, LARGEST_MAP = 1024, 2048
 # Of all shadow maps together, where their size is chosen: 256 MiB, and as much again where things
 # move, for the layers of what stands still.
 MAP_TEXELS = 1 << 26
@@ -349,14 +352,14 @@ class FrameOptions:
 
     def sized(self, lights: int) -> "FrameOptions":
         """The same for a scene of so many lights, with the sizes that are BY_PICTURE chosen: a
-        face of a map about as wide as the picture, as far as MAP_TEXELS go, a probe at least half
-        as high."""
+        face of a map at least as wide as the picture, from LEAST_MAP to LARGEST_MAP and as far as
+        MAP_TEXELS go, a probe at least half as high."""
         options = self
         if self.has_shadow_map:
             size = self.shadow_map_size
             if size == BY_PICTURE:
                 longer = max(self.width, self.height)
-                size = next((s for s in SHADOW_MAP_SIZES if longer <= s >= 256), LARGEST_MAP)
+                size = next((s for s in SHADOW_MAP_SIZES if longer <= s >= LEAST_MAP), LARGEST_MAP)
                 size = min(size, LARGEST_MAP)
                 while LIGHT_FACES * lights * size**2 > MAP_TEXELS:
                     size //= 2

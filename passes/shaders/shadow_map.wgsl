@@ -18,6 +18,10 @@ const SHADOW_TAPS_A_SIDE: u32 = 4u; // of the filter, which visits so many point
 // what is close to the point hides the light from its immediate neighbourhood alone.
 const SHADOW_SEARCH: f32 = 3.0;
 const SHADOW_RINGS: u32 = 5u; // each a quarter of the one before, with four points
+// Where none of them hides the light, the one that comes nearest to that stands for all, if it does
+// so within this many times the light's size of its centre: else the outer edges of penumbras, where
+// a small part of the light is hidden, and by few points, would be lit.
+const SHADOW_ASIDE: f32 = 3.0;
 // The receiving plane is raised by so many texels: what triangles of a curved surface differ by.
 const SHADOW_BIAS: f32 = 0.5;
 
@@ -119,6 +123,8 @@ fn map_visibility(number: u32, position: vec3f, surface_normal: vec3f, jitter: v
 
     var blockers = 0u;
     var width = 0.0; // of the penumbra here, in lights
+    var nearest = SHADOW_ASIDE;
+    var nearest_width = 0.0;
     for (var i = 0u; i <= 4u * SHADOW_RINGS; i += 1u) {
         let s = search_point(i, jitter);
         let texel = map_texel(axes, first, r.offset + s.x * u + s.y * v);
@@ -133,13 +139,18 @@ fn map_visibility(number: u32, position: vec3f, surface_normal: vec3f, jitter: v
         // The blocker may be anywhere in its texel; towards the light's horizon that moves the
         // place on the light by more.
         let slack = 1.0 + texel_part * depth * (reach / below) / least;
-        if (abs(dot(on_light, u)) <= slack * u2 && abs(dot(on_light, v)) <= slack * v2) {
+        let aside = max(abs(dot(on_light, u)) / u2, abs(dot(on_light, v)) / v2);
+        if (aside <= slack) {
             blockers += 1u;
             width += below / blocker_height;
+        } else if (aside < nearest) {
+            nearest = aside;
+            nearest_width = below / blocker_height;
         }
     }
-    if (blockers == 0u) { return 1.0; }
-    width = max(width / f32(blockers), texel_part * reach / least);
+    if (blockers == 0u && nearest == SHADOW_ASIDE) { return 1.0; }
+    width = select(width / f32(max(blockers, 1u)), nearest_width, blockers == 0u);
+    width = max(width, texel_part * reach / least);
 
     var hidden = 0u;
     for (var i = 0u; i < SHADOW_TAPS_A_SIDE * SHADOW_TAPS_A_SIDE; i += 1u) {

@@ -12,6 +12,7 @@ from passes.twins.wgsl_functions import F32, U32, Index, cross, dot, normalize, 
 TAPS_A_SIDE = 4
 SEARCH = np.float32(3.0)
 RINGS = 5
+ASIDE = np.float32(3.0)
 BIAS = np.float32(0.5)
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 
@@ -120,6 +121,8 @@ def map_visibility(
 
     blockers = np.zeros(len(position), np.float32)
     width = np.zeros(len(position), np.float32)
+    nearest = np.full(len(position), ASIDE)
+    nearest_width = np.zeros(len(position), np.float32)
     for i in range(4 * RINGS + 1):
         s = search_point(i, jitter)
         texel = map_texel(shadow_map, axes, first, r.offset + s[:, :1] * u + s[:, 1:] * v)
@@ -130,12 +133,17 @@ def map_visibility(
         below = r.height - height
         on_light = r.offset + (blocker - r.offset) * (r.height / below)[:, None]
         slack = ONE + texel_part * depth * (reach / below) / least
-        hides = nearer & (height > 0.0) & (below > 0.0)
-        hides &= np.abs(dot(on_light, u)) <= slack * u2
-        hides &= np.abs(dot(on_light, v)) <= slack * v2
+        between = nearer & (height > 0.0) & (below > 0.0)
+        aside = np.maximum(np.abs(dot(on_light, u)) / u2, np.abs(dot(on_light, v)) / v2)
+        hides = between & (aside <= slack)
         blockers += hides
         width += np.where(hides, below / height, ZERO)
-    filtered = np.maximum(width / np.maximum(blockers, ONE), texel_part * reach / least)
+        misses = between & ~hides & (aside < nearest)
+        nearest = np.where(misses, aside, nearest)
+        nearest_width = np.where(misses, below / height, nearest_width)
+    lit = (blockers == 0) & (nearest == ASIDE)
+    width = np.where(blockers > 0, width / np.maximum(blockers, ONE), nearest_width)
+    filtered = np.maximum(width, texel_part * reach / least)
 
     hidden = np.zeros(len(position), np.float32)
     for i in range(TAPS_A_SIDE**2):
@@ -143,7 +151,7 @@ def map_visibility(
         texel = map_texel(shadow_map, axes, first, r.offset + s[:, :1] * u + s[:, 1:] * v)
         depth = near / np.maximum(texel.stored, np.float32(1.0e-30))
         hidden += depth < receiver_depth(axes, r, texel.direction)
-    visible = np.where(blockers > 0, ONE - hidden / np.float32(TAPS_A_SIDE**2), ONE)
+    visible = np.where(lit, ONE, ONE - hidden / np.float32(TAPS_A_SIDE**2))
     return np.where(r.height <= 0.0, ZERO, visible)
 
 

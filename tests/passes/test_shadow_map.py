@@ -161,6 +161,10 @@ def test_penumbras_widen_with_distance(kit: Any, draw: Any) -> None:
         width = 0.6 * height / (4 - height)
         assert np.sqrt(12) * spread == pytest.approx(width, rel=tolerance, abs=metres), height
         assert lit.min() == 0 and lit.max() == 1
+        # Nor do its outer parts, of which little is hidden, let light through.
+        part = 0.5 + (place + metres / 2 - 2) / width
+        outer = (part > 0.75) & (part < 1)
+        assert lit[outer].mean() == pytest.approx(part[outer].mean(), abs=0.05), height
 
 
 def test_what_is_close_to_a_surface_shades_it(kit: Any, draw: Any) -> None:

@@ -20,6 +20,7 @@ BARE = (
     FrameOptions(8, 8, shadows="map"),
     FrameOptions(8, 8, reflections="screen", shadows="map"),
     FrameOptions(8, 8, traversal="contract"),
+    FrameOptions(8, 8, reflections="screen", shadows="map", probe_position="scene"),
 )
 NEEDY = [
     (option, need) for option in OPTIONS for need in option.needs if flag_of(option.name, "reject")

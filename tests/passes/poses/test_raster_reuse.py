@@ -197,7 +197,8 @@ def test_frames_of_one_scene_in_other_poses(figure: Any, posed: HybridFrame) -> 
 @pytest.mark.parametrize(
     "size,lights,wanted",
     [
-        ((160, 90), 1, (256, 128)),
+        ((160, 90), 1, (1024, 128)),
+        ((160, 90), 16, (512, 128)),
         ((640, 360), 1, (1024, 256)),
         ((1920, 1080), 1, (2048, 512)),
         ((7680, 4320), 1, (2048, 512)),
