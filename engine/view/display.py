@@ -53,6 +53,12 @@ def require_display() -> None:
     raise AdapterError(f"no display: {reason.strip()}; {HEADLESS}")
 
 
+def check_display() -> None:
+    """`require_display` where a window would end the process otherwise."""
+    if works_around("window-abort"):
+        require_display()
+
+
 def offscreen_canvas(size: tuple[int, int], title: str, pixel_ratio: float) -> Any:
     """A canvas of `size` logical pixels that is only drawn when asked to."""
     from rendercanvas.offscreen import OffscreenRenderCanvas
@@ -62,8 +68,7 @@ def offscreen_canvas(size: tuple[int, int], title: str, pixel_ratio: float) -> A
 
 def window_canvas(size: tuple[int, int], title: str) -> Any:
     """A window of the system, `size` in logical pixels. Raises AdapterError without a display."""
-    if works_around("window-abort"):
-        require_display()
+    check_display()
     from rendercanvas.glfw import GlfwRenderCanvas
 
     class Canvas(GlfwRenderCanvas):

@@ -262,6 +262,8 @@ def test_a_window_without_a_display_is_exit_3(
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert "no display" in one_line(run("example", "triangle"), 3)
+    # Said before the scene is read.
+    assert "no display" in one_line(run("view", "--scene", "nowhere.glb"), 3)
 
 
 def test_unwritable_places(run: Run, box: Path, tmp_path: Path, one_line: OneLine) -> None:

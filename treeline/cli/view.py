@@ -67,7 +67,7 @@ def view(
     out: Annotated[Path, typer.Option(help="Folder of what is exported.")] = Path("."),
 ) -> None:
     """Look at the frame live: heat maps, passes, structure, single rays, options side by side."""
-    from engine.view.display import require_interface_library
+    from engine.view.display import check_display, require_interface_library
 
     require_interface_library()
     from passes.frame_options import FrameOptions
@@ -89,6 +89,8 @@ def view(
     check_tuned(tuned)
     frame_fields = flags.fields()
     budgets = parse_budgets(budget) if budget is not None else ()
+    if not offscreen:
+        check_display()
     with steps(common.quiet) as progress:
         device = common.open_device()
         window_size = size or (CPU_WINDOW_SIZE if device.info.is_cpu else WINDOW_SIZE)
