@@ -101,7 +101,7 @@ def test_a_script_gets_picture_and_numbers_and_the_same_twice(box: Path, tmp_pat
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--frames", 1, "--scene", "gone.glb"), 2, "gone.glb"),
+        (("--offscreen", "--frames", 1, "--scene", "gone.glb"), 2, "gone.glb"),
         ((), 3, "no display"),
         (("--offscreen",), 2, "--frames"),
     ],
