@@ -113,10 +113,9 @@ fn march_screen(from_pixel: vec2u, direction: vec3f) -> ScreenHit {
             let lifted = 1.0 + dot(plane.tilt, offset);
             let before = near - plane.near * lifted;
             let after = near_out - plane.near * (lifted + (leaves - entered) * dot(plane.tilt, ray.moves));
-            // Through it from in front, or on into it from a little behind it; of two heights as far
-            // as the ray is then from the eye the second has to be lower.
-            if ((before >= 0.0 || near >= BEHIND * plane.near) && after <= 0.0
-                    && after * near < before * near_out) {
+            // Through it from in front, or on behind it from a little behind it.
+            let comes = before >= 0.0 || near >= BEHIND * plane.near;
+            if (comes && after <= 0.0 && after < before) {
                 let s = entered + clamp(before / (before - after), 0.0, 1.0) * (leaves - entered);
                 return ScreenHit(true, false, vec2u(pixel), s / nearness(ray, s));
             }

@@ -127,7 +127,7 @@ def march_screen(
         after = near_out - plane.near * (lifted + rise)
         hit = (level == 0) & (plane.near > 0.0) & (step > 0)
         hit &= ((before >= 0.0) | (near >= BEHIND * plane.near)) & (after <= 0.0)
-        hit &= after * near < before * near_out
+        hit &= after < before
         part = clamp(before / (before - after), 0.0, 1.0)
         s_hit = entered + part * (leaves - entered)
         found[lanes[hit]], pixels[lanes[hit]] = True, pixel[hit]

@@ -11,7 +11,7 @@ from passes.depth_pyramid import TOP, corner, padded, texture_size
 from passes.twins.camera import camera_direction
 from passes.twins.depth_pyramid import depth_pyramid
 from passes.twins.octahedral import decode_normal, encode_normal
-from passes.twins.screen_march import ScreenHit, march_screen
+from passes.twins.screen_march import ScreenHit, ScreenRay, march_screen, next_pixel
 
 THICKNESS = 0.02
 # Odd and even, smaller than a cell of the top level and a pixel more than some.
@@ -156,8 +156,8 @@ def first_pixel(picture: Picture, ray: Any) -> tuple[int, int] | None:
 
 
 def test_what_is_found_is_what_the_planes_say(rng: Any) -> None:
-    """Against pixels, planes and thickness worked out anew; roundings and packed tilts lead a ray
-    in a few hundred elsewhere."""
+    """Against pixels, planes and thickness worked out anew; roundings and packed tilts may lead a
+    ray in some hundreds elsewhere."""
     apart = found = 0
     for width, height in ((61, 43), (40, 71)):
         picture = random_picture(rng, width, height)
@@ -168,7 +168,7 @@ def test_what_is_found_is_what_the_planes_say(rng: Any) -> None:
             got = (int(hit.x[number]), int(hit.y[number])) if hit.found[number] else None
             apart += got != expected
             found += expected is not None
-    assert found > 150 and apart <= 6, (found, apart)
+    assert found > 150 and apart <= 2, (found, apart)
 
 
 def test_every_cell_bounds_the_pixels_under_it(rng: Any) -> None:
@@ -192,6 +192,30 @@ def test_every_cell_bounds_the_pixels_under_it(rng: Any) -> None:
         nearest, farthest = first[y // 2, x // 2]
         assert farthest < nearness[y, x] / (1 + THICKNESS) * 1.00001 < nearness[y, x] < nearest
     assert (first[(height + 1) // 2 :, :, 0] < 0).all()  # where the picture is not
+
+
+def test_no_rounding_leads_past_a_pixel(rng: Any) -> None:
+    """Over a border of a column a ray comes into the row whose border it has crossed and whose next
+    one it has not, by the very numbers that it finds those borders with: also where both are
+    crossed at once."""
+    count = 4000
+    start = (rng.integers(0, 8000, (count, 2)) + 0.5).astype(np.float32)
+    moves = (rng.normal(size=(count, 2)) * 10 ** rng.uniform(-2, 3, (count, 1))).astype(np.float32)
+    ray = ScreenRay(start, moves, np.ones(count, np.float32), np.zeros(count, np.float32))
+    forward, inverse = (moves > 0).astype(np.int64), np.float32(1) / moves
+    turn = 2 * forward[:, 1] - 1
+    row = start[:, 1].astype(np.int64) + turn * rng.integers(1, 4000, count)
+
+    def crossed_at(border: Any) -> Any:
+        return (border.astype(np.float32) - start[:, 1]) * inverse[:, 1]
+
+    s = crossed_at(row)
+    columns = np.full(count, 7)
+    beyond = np.stack([columns, columns], -1)
+    found = next_pixel(ray, inverse, forward, beyond, np.ones(count, bool), s)
+    assert (found[:, 0] == 7).all()
+    assert (crossed_at(found[:, 1] + 1 - forward[:, 1]) <= s).all()
+    assert (crossed_at(found[:, 1] + forward[:, 1]) > s).all()
 
 
 def test_what_lies_in_front_is_left_at_once(rng: Any) -> None:
