@@ -89,8 +89,6 @@ def view(
     check_tuned(tuned)
     frame_fields = flags.fields()
     budgets = parse_budgets(budget) if budget is not None else ()
-    if not offscreen:
-        check_display()
     with steps(common.quiet) as progress:
         device = common.open_device()
         window_size = size or (CPU_WINDOW_SIZE if device.info.is_cpu else WINDOW_SIZE)
@@ -101,11 +99,13 @@ def view(
                 quiet=common.quiet,
             )
         check_window_size(parse_size(window_size), device)
+        asked = use_profile(profile, flags, device, quiet=common.quiet)
+        if not offscreen:
+            check_display()
         progress.begin("loading the scene")
         scene = common.load_scene()
         choice = use_tuned(common, tuned, device, scene)
         common = choice.common
-        asked = use_profile(profile, flags, device, quiet=common.quiet)
         frame = {**frame_fields, **choice.frame, **asked.frame}
         note_idle(FrameOptions(0, 0, **frame), quiet=common.quiet)
         start = StartOptions(
