@@ -1,7 +1,7 @@
 """From a command's scene to a profile: search, confirmation and what is written of both."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from treeline.tune.journal import Journal, journal_path, sources
 from treeline.tune.measure import FrameMeasurer
 from treeline.tune.profile import profile_document
 from treeline.tune.search import Search
+from treeline.tune.visibility import compare_visibility
 
 if TYPE_CHECKING:
     from treeline.cli.options import Common
@@ -155,5 +156,11 @@ def search_and_confirm(
     counts = {"measured": journal.measured, "from_state": journal.used}
     explained = sentences(search, case, confirmed)
     if confirmed is not None and confirmed["total"]["result"] != "faster":
-        case = replace(subject.default)
-    return profile_document(case, context, confirmed, evidence(search, counts), explained)
+        case = subject.default
+    found = evidence(search, counts)
+    subject.progress.begin("what pixels see, by raster and by rays")
+    seen = compare_visibility(measurer, case, subject.turns[0])
+    if seen is not None:
+        found["gbuffer"] = seen.facts()
+        explained += filter(None, [seen.text()])
+    return profile_document(case, context, confirmed, found, explained)

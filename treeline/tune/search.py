@@ -33,7 +33,8 @@ from treeline.tune.cases import (
 )
 
 CHALLENGERS = 4  # of a block, beside the default: so many frames' pipelines are in use at once
-STRUCTURES_END, KERNELS_END = 0.65, 0.9  # of the time
+STRUCTURE, KERNELS = "structure", "kernels"  # stages
+ENDS = {STRUCTURE: 0.65, KERNELS: 0.9}  # of the time
 EQUAL = 0.01  # smaller gains are none, until the decision
 
 
@@ -91,7 +92,7 @@ class Search:
     tried: list[Tried] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     _known: set[Recipe] = field(default_factory=set)
-    _measured: int = 0  # cases
+    _a_case_s: dict[str, float] = field(default_factory=dict)  # stage -> of its last block
 
     def run(self) -> Case:
         """The case to take; the default where nothing is certainly faster."""
@@ -113,30 +114,29 @@ class Search:
         )
         block = self.measure(phase, cases, turns)
         self.spent_s += block.seconds
-        self._measured += len(cases)
         self.progress.advance()
         return block
 
-    def _room(self, end: float) -> int:
+    def _room(self, stage: str) -> int:
         """Of how many cases a block may be now, from 2 to 1 + CHALLENGERS; 0: time is out."""
-        left = end * self.budget_s - self.spent_s
+        left = ENDS[stage] * self.budget_s - self.spent_s
         if left <= 0:
             return 0
-        if not self._measured:
-            return 1 + CHALLENGERS
-        return min(1 + CHALLENGERS, max(2, int(left * self._measured / self.spent_s)))
+        a_case = self._a_case_s.get(stage, 0.0)
+        return max(2, min(1 + CHALLENGERS, int(left / a_case))) if a_case else 1 + CHALLENGERS
 
     def _blocks(
-        self, phase: str, always: Sequence[Case], others: Sequence[Case], turns: int, end: float
+        self, stage: str, phase: str, always: Sequence[Case], others: Sequence[Case], turns: int
     ) -> list[tuple[Measured, Block]]:
         """(case, its block) of those that there is time for; `always`, the default first, are in
         every block."""
         found: list[tuple[Measured, Block]] = []
         left = list(others)
-        while left and (room := self._room(end)):
+        while left and (room := self._room(stage)):
             few = left[: max(1, room - len(always))]
             del left[: len(few)]
             block = self._block(phase, [*always, *few], turns)
+            self._a_case_s[stage] = block.seconds / len(block.results)
             found += [(result, block) for result in block.results[len(always) :]]
         return found
 
@@ -147,7 +147,7 @@ class Search:
             before = best
             for axis in AXES:
                 best = self._best_on(axis, best)
-            if best == before or not self._room(STRUCTURES_END):
+            if best == before or not self._room(STRUCTURE):
                 return best
 
     def _best_on(self, axis: str, best: Recipe) -> Recipe:
@@ -157,10 +157,9 @@ class Search:
         new = [r for r in recipes if r != self.base and r not in self._known]
         always = [Case(recipe) for recipe in dict.fromkeys((self.base, best))]
         scores = {best: 1.0}
-        phase = f"structure, {axis}"
-        for result, block in self._blocks(
-            phase, always, [Case(recipe) for recipe in new], self.turns, STRUCTURES_END
-        ):
+        phase = f"{STRUCTURE}, {axis}"
+        others = [Case(recipe) for recipe in new]
+        for result, block in self._blocks(STRUCTURE, phase, always, others, self.turns):
             self._known.add(result.case.recipe)
             scores[result.case.recipe] = ratio(result, block.results[len(always) - 1])
             self.tried.append(
@@ -192,7 +191,7 @@ class Search:
             cases = [Case.of(recipe, kernels) for kernels in sets]
             wanted = dict(zip(cases, sets, strict=True))
             wanted.pop(first, None)
-            done = self._blocks("kernels", [first], list(wanted), turns, KERNELS_END)
+            done = self._blocks(KERNELS, KERNELS, [first], list(wanted), turns)
             for result, block in done:
                 for ray, kernel in wanted[result.case].items():
                     if kernel == RayKernel():
@@ -200,7 +199,7 @@ class Search:
                     by = ratio(result, block.first, ray)
                     scores[ray][kernel] = by
                     self.tried.append(
-                        Tried("kernels", ray, kernel_text(kernel), by, turns, result.refused)
+                        Tried(KERNELS, ray, kernel_text(kernel), by, turns, result.refused)
                     )
             if len(done) < len(wanted) or rows == 1:
                 break
@@ -231,6 +230,10 @@ class Search:
         self.decisions.append(Decision(f"structure: {recipe_text(recipe, self.base)}", by, by.won))
         return Case.of(recipe, kept_again) if by.won else Case.of(self.base, kept)
 
+    def _where(self, recipe: Recipe) -> str:
+        default = recipe == self.base
+        return "default structure" if default else recipe_text(recipe, self.base)
+
     def _certain(
         self, of: Measured, to: Measured, kernels: Mapping[str, RayKernel]
     ) -> dict[str, RayKernel]:
@@ -238,7 +241,7 @@ class Search:
         kept = {}
         for ray, kernel in kernels.items():
             by = gain(of, to, ray)
-            text = f"{kernels_text([(ray, kernel)])} ({recipe_text(of.case.recipe, self.base)})"
+            text = f"{kernels_text([(ray, kernel)])} ({self._where(of.case.recipe)})"
             self.decisions.append(Decision(text, by, by.won))
             if by.won:
                 kept[ray] = kernel

@@ -96,6 +96,21 @@ def test_a_report_traces_by_the_profile_and_says_so(
     assert plain["context"]["result_hash"] == tuned["context"]["result_hash"]
 
 
+def test_view_shows_what_the_profile_sets(
+    run: Any, box: Path, profile: Path, monkeypatch: Any
+) -> None:
+    from treeline.view import start
+
+    seen = []
+    monkeypatch.setattr(start, "run", lambda *given: seen.append(given))
+    result = run("view", "--offscreen", "--frames", "1", "--scene", box, "--tuned", profile)
+    assert result.exit_code == 0, result.output
+    ((common, _, _, options, _),) = seen
+    assert (common.group, common.build_options()) == ("all", BUILD)
+    assert options.frame["kernels"] == tuple(sorted(KERNELS.items()))
+    assert "tuned: group all, builder sah, leaf 4, reinsertion 0; kernels" in result.stderr
+
+
 @pytest.mark.parametrize(
     "key, other, label",
     [

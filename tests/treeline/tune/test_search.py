@@ -1,5 +1,6 @@
 """The search on a machine whose costs are known: it finds what is faster, and only that."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ from bvh.builders import BUILDERS
 from passes.grouping import GROUPS
 from passes.ray_kernel import LOOP_COUNTS, RayKernel
 from treeline.tune.cases import AXES, Case, Recipe, kernel_choices, recipe_count, recipe_text
-from treeline.tune.search import CHALLENGERS, KERNELS_END, STRUCTURES_END
+from treeline.tune.search import CHALLENGERS, ENDS, KERNELS, STRUCTURE
 
 BASE = Recipe(BuildOptions())
 FAST = RayKernel("off", "two", "16")
@@ -32,11 +33,15 @@ def test_structures_and_kernels_are_all_there_once() -> None:
         kernels = kernel_choices(any_hit, loops)
         half = 9 if loops == "three" else 6  # sorted ones; GPUs have no use for three loops
         assert len(set(kernels)) == len(kernels) == 2 * half
-        assert kernels[0] == RayKernel()
-        sort = "on" if any_hit else "off"
-        assert {k for k in kernels[1:4] if k.stack == "32"} == {
-            k for k in kernels[1:4] if k.loops != loops or k.sort == sort
-        }
+        default = RayKernel("off" if any_hit else "on", loops, "32")
+        assert kernels[0] == RayKernel() and default not in kernels
+        counts = LOOP_COUNTS if loops == "three" else LOOP_COUNTS[:-1]
+        one_change = {replace(default, stack="16"), replace(default, stack="64")}
+        one_change |= {replace(default, loops=count) for count in counts if count != loops}
+        one_change |= {replace(default, sort="on" if any_hit else "off")}
+        assert set(kernels[1 : 1 + len(one_change)]) == one_change
+        other = kernel_choices(not any_hit, loops)
+        assert [kernel.stack for kernel in kernels] == [kernel.stack for kernel in other]
 
 
 def test_the_fastest_kernel_of_each_ray_type_and_the_fastest_structure_are_found(
@@ -179,7 +184,7 @@ def test_time_bounds_the_search(machine: Any, search: Any) -> None:
     s.run()
     assert len(short.blocks) < len(full.blocks) and s.not_tried > whole.not_tried
     for number, (phase, _, _) in enumerate(short.blocks):
-        end = STRUCTURES_END if phase.startswith("structure") else KERNELS_END
+        end = ENDS[STRUCTURE if phase.startswith(STRUCTURE) else KERNELS]
         assert number < 10 * end or phase == "decision"
     assert s.spent_s == len(short.blocks) <= 10 + 1
     nothing = machine(costs=costs)
@@ -188,18 +193,23 @@ def test_time_bounds_the_search(machine: Any, search: Any) -> None:
 
 
 def test_blocks_are_as_small_as_the_time_that_is_left(machine: Any, search: Any) -> None:
-    """Cases of 10 s each: the search ends about when it should."""
+    """Structures of 10 s each and kernels of 1 s: the search ends about when it should, and what
+    structures take leaves no fewer kernels to a block."""
 
     class Slow(machine):
         def measure(self, phase: str, cases: Any, turns: int) -> Any:
-            self.seconds = 10.0 * len(cases)
+            self.seconds = (10.0 if phase.startswith(STRUCTURE) else 1.0) * len(cases)
             return super().measure(phase, cases, turns)
 
     m = Slow()
     s = search(m.measure, budget_s=100.0)
     s.run()
-    sizes = [len(cases) for phase, cases, _ in m.blocks if phase != "decision"]
-    assert sum(sizes) * 10.0 <= 110.0 and sizes[-1] == 2
+    sizes = {
+        stage: [len(cases) for phase, cases, _ in m.blocks if phase.startswith(stage)]
+        for stage in ENDS
+    }
+    assert sizes[STRUCTURE] == [3, 3, 2]
+    assert sizes[KERNELS][0] == 1 + CHALLENGERS and sum(sizes[KERNELS]) <= 15
 
 
 def test_a_recipe_says_what_it_changes() -> None:
