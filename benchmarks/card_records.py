@@ -143,7 +143,7 @@ def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
     for name in pair:
         whole = (*TREELINE, "tune", *scene_of(name, assets), "--minutes", "0.5")
         size = ("--size", sizes.small[name], "--out", "{made}/tune.json")
-        steps.append(step("tune", name, "tune.json", 70, *whole, *size))
+        steps.append(step("tune", name, "tune.json", 110, *whole, *size))
     for name in pair:
         whole = (*TREELINE, "fit", *scene_of(name, assets), "--frames", "12")
         size = ("--size", sizes.fit[name], "--json", "{made}/fit.json")

@@ -9,11 +9,13 @@ import pytest
 
 from bvh.blas import BuildOptions
 from passes.ray_kernel import RayKernel
+from treeline.tune.agreement import Agreement
 from treeline.tune.blocks import Block, Measured
 from treeline.tune.cases import Case, Recipe
 
 BASE = Recipe(BuildOptions())
 COSTS = {"bvh_bytes": 1e6, "geometry_bytes": 2e6, "build_ms": 100.0}
+HITS = {"near": Agreement(20_000, 1, 7), "dark": Agreement(40_000, 0)}
 ANY_HIT = {"near": False, "dark": True}
 
 
@@ -46,7 +48,7 @@ class Machine:
             spread = {ray: 1 + self.noise * random.standard_normal(turns) for ray in ANY_HIT}
             refused = self.refused(case)
             ms = {ray: (self.cost(case, ray) * spread[ray]).tolist() for ray in ANY_HIT}
-            results.append(Measured(case, {} if refused else ms, {}, refused, COSTS))
+            results.append(Measured(case, {} if refused else ms, HITS, refused, COSTS))
         return Block(tuple(results), self.seconds)
 
 
