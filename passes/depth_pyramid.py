@@ -12,7 +12,6 @@ side below it.
 
 TOP = 5  # the top level (passes/shaders/pyramid_layout.wgsl)
 FORMAT = "rg32uint"
-TEXEL_BYTES = 8
 
 
 def padded(side: int) -> int:

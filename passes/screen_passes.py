@@ -1,6 +1,7 @@
-"""Reflections without rays: `screen/reflection` follows each reflected direction over the picture
-and takes the light of the visible surface that it goes into; what is not to be seen there comes
-from a probe (`passes.probe_passes`).
+"""Reflections without rays: `screen/reflection` follows each reflected direction over the picture,
+by the pyramid that `screen/depth_pyramid` made of it (`passes.depth_pyramid`), and takes the light
+of the visible surface that it goes into; what is not to be seen there comes from a probe
+(`passes.probe_passes`).
 
 Directions are those that reflection rays would have. What is found has this frame's light: its own
 direct light, as the camera sees it, with its shadow, its emission and ambient light. What lies

@@ -9,6 +9,7 @@ from bvh.rays import MISS_ID
 from engine.gpu.errors import UserError
 from engine.scene.scene import Instance
 from passes.frame_options import FrameOptions
+from treeline.report_found import found_sentence
 
 SMALL = dict(shadow_map_size=128, probe_size=64)
 FALLBACK = dict(reflections="screen", shadows="map", **SMALL)
@@ -214,6 +215,21 @@ def test_every_pixel_that_reflects_is_counted_once(room: Any, draw: Any) -> None
     assert min(found["screen"], found["probe"], found["environment"]) > 50
     assert draw(room, 16, 8, **FALLBACK).stats.found is None
     assert draw(room, 16, 8, count=True).stats.found is None
+
+
+def test_a_pyramid_too_large_for_the_adapter_is_named(
+    room: Any, draw: Any, device: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setitem(device.limits, "max-texture-dimension-2d", 128)
+    with pytest.raises(UserError, match="size 60x90: the depth pyramid of 64x144 texels is beyond"):
+        draw(room, 60, 90, **FALLBACK)
+
+
+def test_a_report_says_how_many_were_cut_off() -> None:
+    row = {"screen_pixels": 5, "probe_pixels": 4, "environment_pixels": 1}
+    assert found_sentence(row) == found_sentence({**row, "cut_pixels": 0})
+    said = found_sentence({**row, "cut_pixels": 1234})
+    assert said.startswith(found_sentence(row)) and "1,234 were cut off" in said
 
 
 def test_a_frame_without_rays_has_none(room: Any, draw: Any) -> None:
