@@ -3,8 +3,9 @@ coefficient.
 
 Greedy D-optimality with exchanges (Fedorov 1972; Atkinson, Donev, Tobias 2007, chapter 12): the
 product of the determinants of X'X over all sums that will be fitted is made as large as it gets,
-each row weighed by what the run is expected to take, as the fit weighs it. What no choice of
-candidates can tell is known then, before anything is timed.
+each row weighed by what the run is expected to take, as the fit weighs it. Such a design likes one
+extreme run to decide a coefficient, whose error nobody would see: further exchanges spread that
+over several runs. What no choice of candidates can tell is known then, before anything is timed.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,9 @@ F64 = NDArray[np.float64]
 
 CHOSEN = 18  # runs
 # Where one run holds nine tenths of what is known of a coefficient (`deciding_runs`), that is
-# refused: without the run nobody would know. Designs aim at three and more.
+# refused: without the run nobody would know. Designs aim at AIMED.
 FEWEST_DECIDING = 1.25
+AIMED = 3.0
 # Directions of the counts that are this much weaker than the strongest are noise, not evidence.
 MAX_CONDITION = 100.0
 # Runs shorter than this part of the longest count as if they were as long: clocks are not exact.
@@ -27,6 +29,7 @@ SHORTEST_PART = 0.02
 TOLD = 0.01  # of a column: what is left of it when others explain more is noise
 RIDGE = 1e-4  # of what a full column has: sums that candidates cannot tell decide nothing
 MOST_EXCHANGES = 50
+LEAST_GAIN = 0.05  # runs, for which one is exchanged to spread what decides
 
 
 def weighed(counts: F64) -> F64:
@@ -122,6 +125,38 @@ def _best_exchange(
         if gain[new] > best:
             best, found = float(gain[new]), (place, new)
     return found
+
+
+def decided_by_several(
+    tables: Sequence[F64], chosen: Sequence[int], first: int = 0, aimed: float = AIMED
+) -> list[int]:
+    """`chosen` after exchanges, while one gains: each is the one that brings all coefficients
+    together nearest to `aimed` runs that decide them. `first` stays."""
+    runs = list(chosen)
+    best = _runs_that_decide(tables, runs, aimed)
+    for _ in range(MOST_EXCHANGES):
+        if best >= aimed * sum(table.shape[1] for table in tables):
+            break
+        others = [new for new in range(len(tables[0])) if new not in runs]
+        exchanged = [
+            [*runs[:place], new, *runs[place + 1 :]]
+            for place, old in enumerate(runs)
+            if old != first
+            for new in others
+        ]
+        gains = [_runs_that_decide(tables, trial, aimed) for trial in exchanged]
+        if max(gains, default=best) < best + LEAST_GAIN:
+            break
+        best = max(gains)
+        runs = exchanged[gains.index(best)]
+    return sorted(runs)
+
+
+def _runs_that_decide(tables: Sequence[F64], chosen: Sequence[int], aimed: float) -> float:
+    """The sum over all coefficients, each at most `aimed`."""
+    return float(
+        sum(np.minimum(deciding_runs(weighed(table[chosen])), aimed).sum() for table in tables)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from treeline.cost_terms import (
     count_table,
     known_formulas,
 )
-from treeline.fit_design import SumCheck, check_sum, choose
+from treeline.fit_design import SumCheck, check_sum, choose, decided_by_several
 from treeline.fit_views import FitRun
 from treeline.measure import Progress, median
 
@@ -118,7 +118,7 @@ def design_runs(bench: Bench, candidates: Sequence[FitRun], progress: Progress) 
         progress.advance(str(run))
     sums = _sums(counted)
     tables = [count_table(part, ray_type, counted) for _, ray_type, part in sums]
-    chosen = choose(tables)
+    chosen = decided_by_several(tables, choose(tables))
     checks = [
         check_sum(f"{formula}: {ray_type}, {part.name}", part.terms, table[chosen])
         for (formula, ray_type, part), table in zip(sums, tables, strict=True)

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from treeline.fit_design import check_sum, choose, deciding_runs, leverages, scaled, weighed
+from treeline.fit_design import (
+    AIMED,
+    check_sum,
+    choose,
+    decided_by_several,
+    deciding_runs,
+    leverages,
+    scaled,
+    weighed,
+)
 
 Rng = np.random.Generator
 
@@ -73,3 +82,26 @@ def test_what_no_candidate_tells_is_known_before(rng: Rng) -> None:
 
 def test_few_candidates_are_all_taken(rng: Rng) -> None:
     assert choose([rng.uniform(1, 2, (5, 2))], count=8) == [0, 1, 2, 3, 4]
+
+
+def test_what_an_extreme_run_decides_is_spread_over_several(rng: Rng) -> None:
+    """One candidate has much of a count, others a part of that."""
+    x = rng.uniform(1, 2, (40, 3))
+    x[:, 2] = 0.5 * x[:, 1] + rng.uniform(0, 0.01, 40)
+    x[7, 2] += 1.0
+    x[30:, 2] += 0.2
+    other = rng.uniform(1, 2, (40, 2))
+    volumes, fewest = [], []
+    chosen = choose([x, other], count=12, first=3)
+    spread = decided_by_several([x, other], chosen, first=3)
+    for runs in (chosen, spread):
+        rows = scaled(weighed(x))[runs]
+        volumes.append(np.linalg.slogdet(rows.T @ rows)[1])
+        fewest.append(min(deciding_runs(weighed(table[runs])).min() for table in (x, other)))
+    assert fewest[0] < 2.5 and fewest[1] >= AIMED
+    assert len(set(spread)) == 12 and 3 in spread and spread == sorted(spread)
+    assert volumes[0] >= volumes[1] > volumes[0] - 2.0  # what is told hardly suffers
+    # Where enough decide, nothing is exchanged; nor where nothing can be told.
+    assert decided_by_several([x, other], spread, first=3) == spread
+    x[:, 2] = 2 * x[:, 1]
+    assert decided_by_several([x[:, 1:]], chosen, first=3) == chosen
