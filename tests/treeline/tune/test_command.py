@@ -23,7 +23,7 @@ def test_a_search_writes_a_profile_and_can_be_gone_on_with(
     # Little enough to be through with it, however slow the machine is.
     two = [RayKernel(), RayKernel(stack="64")]
     monkeypatch.setattr(search, "kernel_choices", lambda any_hit, loops: two)
-    monkeypatch.setattr(search, "AXES", {"group": ("all", "object"), "builder": ("sah",)})
+    monkeypatch.setattr(search, "AXES", {"group": ("all", "object")})
     confirmed = []
 
     def confirm(profile: dict[str, Any], words: Any) -> dict[str, Any]:
