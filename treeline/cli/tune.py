@@ -53,6 +53,7 @@ def tune(
     from treeline.json_text import json_text
     from treeline.outputs import check_writable, whole_file
     from treeline.tune.confirm import confirmation
+    from treeline.tune.explain import confirmed_texts
     from treeline.tune.profile import read_profile
     from treeline.tune.run import Subject, search_and_confirm
 
@@ -104,8 +105,8 @@ def tune(
     if common.to_stdout:
         return
     if out is None:
-        for name, found in {**document.get("rays", {}), "all": document.get("total")}.items():
-            print(f"{name}: {found}")
+        for line in confirmed_texts(document):
+            print(line)
         return
     for line in document["explained"]:
         print(line)

@@ -37,8 +37,8 @@ def sentences(search: Search, case: Case, confirmed: Mapping[str, Any] | None) -
             found += _of_phase(phase, ray, [t for t in search.tried if t.phase == phase])
     count = recipe_count()
     found.append(
-        f"{count - search.not_tried} of {count} structures were measured: one choice at a time was "
-        "changed from the best so far"
+        f"{count - search.not_tried} of {count} structures were tried, a choice at a time changed "
+        "from the best so far"
     )
     found.append(f"left out: {LEFT_OUT}")
     for d in search.decisions:
@@ -58,7 +58,7 @@ def choice_text(search: Search, case: Case, confirmed: Mapping[str, Any] | None)
     if confirmed is None:
         return "the default is kept: nothing was certainly faster"
     total = confirmed["total"]
-    gain = f"{total['gain']:.3f} ({total['interval'][0]:.3f} .. {total['interval'][1]:.3f})"
+    gain = _gain(total)
     if total["result"] != "faster":
         noise = ", within noise" if total["result"] == "equal" else ""
         return f"the default is kept: a process of its own found {gain} times its speed{noise}"
@@ -68,8 +68,8 @@ def choice_text(search: Search, case: Case, confirmed: Mapping[str, Any] | None)
 def gain_texts(confirmed: Mapping[str, Any]) -> list[str]:
     """Of what was chosen, as its own process found it: each ray type, its hits, and its price."""
     found = [
-        f"{ray}: {of['tuned_ms']:.3g} ms instead of {of['default_ms']:.3g}, {of['gain']:.3f} times "
-        f"as fast ({of['interval'][0]:.3f} .. {of['interval'][1]:.3f})"
+        f"{ray}: {of['tuned_ms']:.3g} ms instead of {of['default_ms']:.3g}, {_gain(of)} times as "
+        "fast"
         for ray, of in confirmed["rays"].items()
     ]
     hits = {name: Agreement(**facts) for name, facts in confirmed["hits"].items()}
@@ -78,6 +78,19 @@ def gain_texts(confirmed: Mapping[str, Any]) -> list[str]:
     if tuned != default:
         found.append(f"its price: {cost_text(tuned, default)}")
     return found
+
+
+def confirmed_texts(confirmed: Mapping[str, Any]) -> list[str]:
+    """Of a profile that was measured by itself (treeline.tune.confirm.confirmation)."""
+    if "refused" in confirmed:
+        return [f"refused: {confirmed['refused']}"]
+    total = confirmed["total"]
+    return [f"all rays: {_gain(total)} times as fast: {total['result']}", *gain_texts(confirmed)]
+
+
+def _gain(facts: Mapping[str, Any]) -> str:
+    low, high = facts["interval"]
+    return f"{facts['gain']:.3f} ({low:.3f} .. {high:.3f})"
 
 
 def cost_text(costs: Mapping[str, float], default: Mapping[str, float]) -> str:
@@ -101,19 +114,21 @@ def _of_phase(phase: str, ray: str, tried: list[Tried]) -> list[str]:
     if there:
         best = min(there, key=lambda item: item.ratio)
         equal = sum(abs(item.ratio - 1) <= EQUAL for item in there)
-        text += f", {equal} equal to the default, best {best.what} at {best.ratio:.3f} of its time"
+        text += (
+            f", {equal} as fast as the default, best {best.what} at {best.ratio:.3f} of its time"
+        )
         if best.hits:
             text += f" ({agreement_text(best.hits)})"
-    return [text, *_refusals(phase, list(last.values()))]
+    return [text, *_refusals(f"{phase}, {ray}", list(last.values()))]
 
 
-def _refusals(phase: str, items: list[Tried]) -> list[str]:
+def _refusals(where: str, items: list[Tried]) -> list[str]:
     """A line a reason."""
     reasons: dict[str, list[str]] = {}
     for item in items:
         if item.refused:
             reasons.setdefault(item.refused, []).append(item.what)
     return [
-        f"{phase}: refused {whats[0]}{f' and {len(whats) - 1} more' if whats[1:] else ''}: {reason}"
+        f"{where}: refused {whats[0]}{f' and {len(whats) - 1} more' if whats[1:] else ''}: {reason}"
         for reason, whats in reasons.items()
     ]
