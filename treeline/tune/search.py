@@ -92,7 +92,9 @@ class Search:
     tried: list[Tried] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     _known: set[Recipe] = field(default_factory=set)
-    _a_case_s: dict[str, float] = field(default_factory=dict)  # stage -> of its last block
+    _one_s: dict[str, float] = field(
+        default_factory=dict
+    )  # by stage: of a case that its last block added
 
     def run(self) -> Case:
         """The case to take; the default where nothing is certainly faster."""
@@ -118,12 +120,13 @@ class Search:
         return block
 
     def _room(self, stage: str) -> int:
-        """Of how many cases a block may be now, from 2 to 1 + CHALLENGERS; 0: time is out."""
+        """How many cases a block may add to those that are in every one, 1 to CHALLENGERS; 0: time
+        is out."""
         left = ENDS[stage] * self.budget_s - self.spent_s
         if left <= 0:
             return 0
-        a_case = self._a_case_s.get(stage, 0.0)
-        return max(2, min(1 + CHALLENGERS, int(left / a_case))) if a_case else 1 + CHALLENGERS
+        one = self._one_s.get(stage, 0.0)
+        return max(1, min(CHALLENGERS, int(left / one))) if one else CHALLENGERS
 
     def _blocks(
         self, stage: str, phase: str, always: Sequence[Case], others: Sequence[Case], turns: int
@@ -133,10 +136,9 @@ class Search:
         found: list[tuple[Measured, Block]] = []
         left = list(others)
         while left and (room := self._room(stage)):
-            few = left[: max(1, room - len(always))]
-            del left[: len(few)]
+            few, left = left[:room], left[room:]
             block = self._block(phase, [*always, *few], turns)
-            self._a_case_s[stage] = block.seconds / len(block.results)
+            self._one_s[stage] = block.seconds / len(few)
             found += [(result, block) for result in block.results[len(always) :]]
         return found
 
