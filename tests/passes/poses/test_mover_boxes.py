@@ -1,4 +1,5 @@
-"""Boxes of what moves hold it in every pose, and views that see none of it are not drawn again."""
+"""Boxes of what moves hold it in every pose; views see what has a corner in them, and are kept where
+they see nothing move."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,9 +9,12 @@ import pytest
 
 from engine.scene.pose import posed
 from engine.scene.scene import Scene
+from passes.frame_options import FrameOptions
+from passes.frame_uniforms import FRAME_UNIFORMS, frame_inputs
 from passes.hybrid import HybridFrame
 from passes.mover_boxes import MoverBoxes
-from passes.view_culling import PosedBoxes, moving_objects
+from passes.raster_views import light_views, probe_views
+from passes.view_culling import ObjectBoxes, PosedBoxes, frusta, moving_objects
 from tests.passes.poses.kept_layers import FACES, FALLBACK, MAPS, STILL, same, shown
 
 TIMES = (0.2, 0.9, 1.9)
@@ -51,6 +55,31 @@ def test_what_moves_is_in_its_box(scene: Scene, figure: Any, rng: np.random.Gene
     center, half = boxes.boxes(animation.worlds(clip, 0.5, loop=False))
     other, _ = boxes.boxes(animation.worlds(clip, 1.0, loop=False))
     assert (np.abs(other - center) > 0.05).any(axis=1).all()
+
+
+def test_views_see_whatever_has_a_corner_in_them(room: Any, rng: np.random.Generator) -> None:
+    """From random points, by the views' own matrices; and not everything."""
+    scene, boxes = room.scene, ObjectBoxes(room)
+    low, high = room.bounds
+    picture = np.zeros((), FRAME_UNIFORMS.dtype)
+    at = [
+        scene.meshes[i.mesh].positions @ i.transform[:3, :3].T + i.transform[:3, 3]
+        for i in scene.instances
+    ]
+    found = []
+    for origin in rng.uniform(low, high, (8, 3)):
+        lamp = replace(scene.light, center=origin)
+        cube = probe_views(replace(frame_inputs(room, FrameOptions(8, 8)), probe=origin))
+        for view in (*cube, *light_views(lamp)):
+            seen = boxes.still(frusta([view]))[0]
+            matrix = view.record(picture, 8)["view_projection"].astype(np.float64)
+            for number in np.flatnonzero(~boxes.move):
+                x, y, _, w = matrix[:, :3] @ at[number].T + matrix[:, 3:]
+                inside = (w > 0) & (np.maximum(np.abs(x), np.abs(y)) < w)
+                assert seen[number] or not inside.any(), (number, view)
+                found.append((bool(seen[number]), bool(inside.any())))
+    by_box, by_corner = np.array(found).mean(axis=0)
+    assert 0.1 < by_corner <= by_box < 0.8
 
 
 def test_of_what_is_morphed_no_box_is_known(figure: Any) -> None:
