@@ -1,5 +1,5 @@
-"""Boxes of what moves hold it in every pose; views see what has a corner in them, and are kept where
-they see nothing move."""
+"""Boxes of what moves hold it in every pose; views see what has a corner in them, and those that
+see nothing move are kept."""
 
 from dataclasses import replace
 from typing import Any
