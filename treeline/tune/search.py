@@ -23,6 +23,7 @@ from treeline.tune.agreement import Agreement
 from treeline.tune.blocks import Block, Gain, Measure, Measured, gain, ratio
 from treeline.tune.cases import (
     AXES,
+    GROUP,
     Case,
     Recipe,
     kernel_choices,
@@ -92,9 +93,8 @@ class Search:
     tried: list[Tried] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     _known: set[Recipe] = field(default_factory=set)
-    _one_s: dict[str, float] = field(
-        default_factory=dict
-    )  # by stage: of a case that its last block added
+    # By stage: seconds that a case took which its last block added.
+    _one_s: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Case:
         """The case to take; the default where nothing is certainly faster."""
@@ -154,7 +154,7 @@ class Search:
 
     def _best_on(self, axis: str, best: Recipe) -> Recipe:
         """`best`, or what is faster with another value on this axis."""
-        values = [v for v in AXES[axis] if axis != "group" or v not in self.same_groups]
+        values = [v for v in AXES[axis] if axis != GROUP or v not in self.same_groups]
         recipes = [best.changed(axis, value) for value in values]
         new = [r for r in recipes if r != self.base and r not in self._known]
         always = [Case(recipe) for recipe in dict.fromkeys((self.base, best))]
