@@ -101,6 +101,9 @@ def test_what_an_extreme_run_decides_is_spread_over_several(rng: Rng) -> None:
     assert fewest[0] < 2.5 and fewest[1] >= AIMED
     assert len(set(spread)) == 12 and 3 in spread and spread == sorted(spread)
     assert volumes[0] >= volumes[1] > volumes[0] - 2.0  # what is told hardly suffers
+    # The first one stays, even where it is the extreme.
+    assert 7 in chosen and 7 not in spread
+    assert 7 in decided_by_several([x, other], chosen, first=7)
     # Where enough decide, nothing is exchanged; nor where nothing can be told.
     assert decided_by_several([x, other], spread, first=3) == spread
     x[:, 2] = 2 * x[:, 1]
