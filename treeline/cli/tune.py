@@ -50,6 +50,7 @@ def tune(
     A search that was interrupted goes on from OUT.state when it is started again.
     """
     from passes.frame_options import FrameOptions
+    from passes.rays import frame_rays
     from treeline.json_text import json_text
     from treeline.outputs import check_writable, whole_file
     from treeline.tune.confirm import confirmation
@@ -64,6 +65,10 @@ def tune(
     if size is not None:
         parse_size(size)
     sent = rays.fields()
+    if not frame_rays(FrameOptions(0, 0, **sent)):
+        raise UserError(
+            "a frame without rays has nothing to tune: take reflections or shadows by rays"
+        )
     common.build_options()
     profile = None if confirm is None else read_profile(confirm)
     with steps(common.quiet) as progress:

@@ -82,6 +82,11 @@ def test_it_needs_a_place_to_write(run: Any, one_line: Any, box: Path) -> None:
     assert "tune takes --out" in one_line(run("tune", "--scene", box), 2)
 
 
+def test_a_frame_without_rays_is_refused(run: Any, one_line: Any, tmp_path: Path) -> None:
+    words = ("tune", "--out", tmp_path / "p.json", "--reflections", "screen", "--shadows", "map")
+    assert "a frame without rays has nothing to tune" in one_line(run(*words), 2)
+
+
 def test_the_process_that_confirms_gets_the_same_options() -> None:
     common = Common(
         scene=Path("a.toml"), builder="sah", cache=False, assets=["x", "n=y"], group="object"
