@@ -12,7 +12,8 @@ from treeline.cli.console import Steps
 
 
 @pytest.fixture(autouse=True)
-def nothing_noted() -> Iterator[None]:
+def nothing_noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(interrupts, "_ended", False)
     interrupts._noted.clear()
     yield
     interrupts._noted.clear()
@@ -44,3 +45,17 @@ def test_what_a_destructor_swallowed_is_raised_too() -> None:
     interrupts._keep(SimpleNamespace(exc_value=KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         interrupts.check()
+
+
+def test_what_a_signal_left_half_made_is_taken_away_quietly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(interrupts.sys, "__unraisablehook__", shown.append)
+    half_made = SimpleNamespace(exc_value=AttributeError("no attribute '_internal'"))
+    interrupts._keep(half_made)
+    assert shown == [half_made]
+    with pytest.raises(SystemExit):
+        interrupts._handle(signal.SIGTERM, None)
+    interrupts._keep(half_made)
+    assert shown == [half_made]

@@ -13,6 +13,7 @@ from typing import Any
 CODE = 130  # of a command that Ctrl-C ended
 
 _noted: list[BaseException] = []
+_ended = False  # by a signal
 
 
 def install() -> None:
@@ -30,6 +31,8 @@ def check() -> None:
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
+    global _ended
+    _ended = True
     error: BaseException = KeyboardInterrupt()
     if number == signal.SIGTERM:
         error = SystemExit(128 + number)
@@ -43,7 +46,7 @@ def _keep(unraisable: Any) -> None:
     # A destructor's or a callback's exception goes nowhere by itself.
     if isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
         _noted.append(unraisable.exc_value)
-    else:
+    elif not _ended:  # else an object that was half made when the signal came is taken away
         sys.__unraisablehook__(unraisable)
 
 
