@@ -62,6 +62,7 @@ class Sizes:
     small: dict[str, str]
     fit: dict[str, str]
     pairs: str
+    tune_minutes: str
     limit: float  # of every step's seconds, as a factor
 
 
@@ -75,6 +76,7 @@ GPU = Sizes(
     small=dict.fromkeys(SCENE_NAMES, "1280x720"),
     fit=dict.fromkeys(SCENE_NAMES, "1280x720"),
     pairs="12",
+    tune_minutes="0.6",
     limit=1.0,
 )
 CPU = Sizes(
@@ -92,6 +94,7 @@ CPU = Sizes(
     # Larger: what is to be explained has to stand above the noise.
     fit={"hall": "256x144", "kitchen-frame": "192x108"},
     pairs="12",
+    tune_minutes="3",
     limit=8.0,
 )
 
@@ -132,16 +135,16 @@ def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
         whole = (*TREELINE, "curve", *scene_of(name, assets), *moment_of(name))
         whole = (*whole, "--only", ";".join(curves))
         how = ("--reference", sizes.curve_reference, "--turns", sizes.curve_turns)
-        how = (*how, "--minutes", f"{2.4 * sizes.limit:g}")
+        how = (*how, "--minutes", f"{1.4 * sizes.limit:g}")
         size = ("--size", sizes.curve[name], "--pictures", "2")
-        steps.append(step("curve", name, "curve.json", 170, *whole, *how, *size, "--out", "{made}"))
+        steps.append(step("curve", name, "curve.json", 115, *whole, *how, *size, "--out", "{made}"))
     for name in pair:
         whole = (*TREELINE, "ablate", *scene_of(name, assets), "--pairs", sizes.pairs)
-        whole = (*whole, "--minutes", f"{1.6 * sizes.limit:g}")
+        whole = (*whole, "--minutes", f"{1 * sizes.limit:g}")
         size = ("--size", sizes.small[name], "--out", "{made}/ablate.json")
-        steps.append(step("ablate", name, "ablate.json", 120, *whole, *size))
+        steps.append(step("ablate", name, "ablate.json", 85, *whole, *size))
     for name in pair:
-        whole = (*TREELINE, "tune", *scene_of(name, assets), "--minutes", "0.5")
+        whole = (*TREELINE, "tune", *scene_of(name, assets), "--minutes", sizes.tune_minutes)
         size = ("--size", sizes.small[name], "--out", "{made}/tune.json")
         steps.append(step("tune", name, "tune.json", 110, *whole, *size))
     for name in pair:
