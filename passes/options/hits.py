@@ -6,6 +6,7 @@ from passes.options.needs import QUEUES, REFLECTION_RAYS_SENT, TRAVERSAL_RUNS
 
 # The instruction's traversal has no rounds.
 ROUNDS = Need("fast traversal", (("traversal", ("fast",)),))
+ALPHA_TESTS = Need("alpha tests", (("any_hit", ("test",)),))
 
 ANY_HIT: tuple[Option, ...] = (
     of_frame(
@@ -29,7 +30,7 @@ ANY_HIT_PASSES: tuple[Option, ...] = (
         "frame",
         "any-hit",
         choices=ANY_HIT_MODES,
-        needs=(QUEUES, ROUNDS),
+        needs=(QUEUES, ALPHA_TESTS, ROUNDS),
         help="Where rays test for holes: inline, or in passes between rounds of traversal.",
         follows=(("nodes", "rays whose candidate was rejected are traced again from the root"),),
     ),
@@ -42,7 +43,7 @@ ANY_HIT_PASSES: tuple[Option, ...] = (
         low=1,
         high=MOST_ROUNDS,
         step=1,
-        needs=(QUEUES, ROUNDS, Need("queue mode", (("any_hit_mode", ("queue",)),))),
+        needs=(QUEUES, ALPHA_TESTS, ROUNDS, Need("queue mode", (("any_hit_mode", ("queue",)),))),
         help="Rounds of traversal before the one that tests inline.",
     ),
 )

@@ -21,6 +21,7 @@ WITHOUT = (
     FrameOptions(*SIZE, reflections="screen", shadows="map"),
     FrameOptions(*SIZE, history=2),
     FrameOptions(*SIZE, traversal="contract"),
+    FrameOptions(*SIZE, any_hit="reject"),
     FrameOptions(*SIZE, reflections="screen", shadows="map", probe_position="scene"),
 )
 # And met once.

@@ -20,6 +20,7 @@ BARE = (
     FrameOptions(8, 8, shadows="map"),
     FrameOptions(8, 8, reflections="screen", shadows="map"),
     FrameOptions(8, 8, traversal="contract"),
+    FrameOptions(8, 8, any_hit="reject"),
     FrameOptions(8, 8, reflections="screen", shadows="map", probe_position="scene"),
 )
 NEEDY = [
@@ -46,6 +47,9 @@ def test_each_is_noted_until_it_has_what_it_needs(
     assert capsys.readouterr().err == (f"treeline: {flag} has no effect: it needs {needed(need)}\n")
     note_idle(settings.frame, quiet=True)
     assert capsys.readouterr().err == ""
+    if need.ways == (("any_hit", ("test",)),):
+        assert needed(need) == "neither --force-opaque nor --force-reject"
+        return
     # What the line says to write is what it takes.
     for way in re.split(r" or (?=--)", needed(need)):
         name, *values = re.split(r" or | ", way.removeprefix("--"))

@@ -33,8 +33,12 @@ def flag_of(name: str, value: Any) -> str:
 
 def needed(need: "Need") -> str:
     """What to write so that a need is met."""
-    return " or ".join(
-        flag_of(name, values[0])
-        + (f" {' or '.join(map(str, values))}" if values != (True,) else "")
-        for name, values in need.ways
-    )
+    return " or ".join(_words(name, values) for name, values in need.ways)
+
+
+def _words(name: str, values: tuple[Any, ...]) -> str:
+    """By which an option has one of these values."""
+    if (name, values) == ("any_hit", ("test",)):
+        return "neither --force-opaque nor --force-reject"
+    flag = flag_of(name, values[0])
+    return flag if values == (True,) else f"{flag} {' or '.join(map(str, values))}"
