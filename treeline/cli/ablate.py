@@ -73,7 +73,6 @@ def ablate(
         float | None,
         typer.Option(
             min=0.01,
-            metavar="MINUTES",
             help="What the measurement may take, builds included. Switches, pairs and couples that "
             "do not fit are left out and named. Default: no limit.",
             rich_help_panel=MEASURING,

@@ -60,7 +60,6 @@ def curve(
         float | None,
         typer.Option(
             min=0.01,
-            metavar="MINUTES",
             help="What all of it may take: curves that do not fit are left out and named. Default: "
             "no limit.",
         ),
