@@ -6,11 +6,13 @@ The area light and reflections are each blended with what is remembered of them
 pixel's past is where its surface was (`motion`, passes/motion.py), and of reflections where what is
 reflected was seen. A past must have shown the same object, facing the same way, in the same plane;
 else the pixel begins anew; of the area light the newest sample makes up for what of the past was of
-other surfaces, and in sharp images it counts the more. Where only light may have changed (the scene
-moved; of reflections and of surfaces that shine more than they scatter, the camera too), what is
-remembered has to fit the newest samples around a pixel: it is clamped to 1.5 standard deviations
-about their mean, which leaves no trail but is biased where few of many samples are bright. So
-nothing is clamped while nothing moves: then what is remembered is a plain mean.
+other surfaces, in sharp images it counts the more, and so it does where what is found again between
+pixels differs by more than noise: each frame blurs that a little. Where only light may have changed
+(the scene moved; of reflections and of surfaces that shine more than they scatter, the camera too),
+what is remembered has to fit the newest samples around a pixel: it is clamped to 1.5 standard
+deviations about their mean, which leaves no trail but is biased where few of many samples are
+bright. So reflections are not clamped, but forgotten as far as they are beyond 3 of them, and while
+nothing moves nothing is: then what is remembered is a plain mean.
 
 With the running mean of a picture at rest (`FrameInputs.sample_count`) this acts as one: a further
 sample of a picture is blended with equal weight and without a limit, and the composite, whose light

@@ -28,7 +28,10 @@ override DENOISED: bool = false; // a denoiser goes on with `filtered`, else the
 const SAME_NORMAL: f32 = 0.98; // cosine, of a surface found again
 const LIKE_NORMAL: f32 = 0.9; // of neighbours, whose light is about the same
 const SAME_PLANE: f32 = 0.01; // distance from it, of the depth; a pixel's size more
-const CLAMP_DEVIATIONS: f32 = 1.5;
+const CLAMP_DEVIATIONS: f32 = 1.5; // of the newest samples around
+const DOUBT_DEVIATIONS: f32 = 3.0; // from which on reflections are forgotten
+const BLUR_NOISE: f32 = 0.08; // of a sample's variance: what noise alone makes of it
+const DIRECT_FRAMES: f32 = 4.0; // of the area light, that the newest sample is weighed against
 const GLOSSY: f32 = 0.6; // roughness, up to which highlights move with the camera
 const SHARP_FRAMES: f32 = 3.0; // besides the newest, of a lobe narrower than a pixel
 const SHARP_STALE: f32 = 0.5; // of these
@@ -155,6 +158,18 @@ fn reflected_motion(direction: vec3f, z: f32, distance: f32, roughness: f32) -> 
     return select(vec2f(0.0), image.xy - itself.xy, image.z > 0.0 && itself.z > 0.0);
 }
 
+// How much of what is found again between pixels the newest sample makes up for. Each frame blurs it
+// by `blur`, which is noise where `variance` of a sample explains it; a mean of n frames has an error
+// of variance / n + (n blur)^2, which is least at:
+fn blurred(past: Past, blur: f32) -> f32 {
+    let variance = past.deviation * past.deviation;
+    let edge = max(blur * blur - BLUR_NOISE * variance, 1.0e-12);
+    let most = select(DIRECT_FRAMES, past.length, REFLECTION);
+    let frames = clamp(pow(max(0.5 * variance / edge, 1.0e-12), 1.0 / 3.0), 1.0, max(most, 1.0));
+    let even = 1.0 / (past.length + 1.0);
+    return max((1.0 / (frames + 1.0) - even) / (1.0 - even), 0.0);
+}
+
 fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
     var past = NO_PAST;
     let index = pixel.y * frame.width + pixel.x;
@@ -171,6 +186,8 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
     let part = place - 0.5 - first;
     let off_plane = z_before * (SAME_PLANE + frame.pixel_spread);
     var total = 0.0;
+    var weights = vec4f(0.0);
+    var lights = vec4f(0.0);
     for (var k = 0u; k < 4u; k += 1u) {
         let step = vec2f(f32(k & 1u), f32(k >> 1u));
         let tap = first + step;
@@ -186,6 +203,8 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
         let sides = mix(vec2f(1.0) - part, part, step);
         let weight = sides.x * sides.y;
         total += weight;
+        weights[k] = weight;
+        lights[k] = luminance(old.light);
         past.light += weight * old.light;
         past.length += weight * old.length;
         past.deviation += weight * old.deviation;
@@ -194,7 +213,12 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
     // Without some of the four the place is up to a pixel off, and may lie beyond a shadow's edge.
     // Reflections scatter more: there the loss would be greater.
     let stale = select(max(1.0 - total * total, 0.0), 0.0, REFLECTION);
-    return Past(past.light / total, past.length / total, past.deviation / total, stale);
+    past = Past(past.light / total, past.length / total, past.deviation / total, stale);
+    if (filter_view.clamped != 0u) {
+        let apart = abs(lights - luminance(past.light));
+        past.stale = max(stale, blurred(past, 0.5 * dot(weights, apart) / total));
+    }
+    return past;
 }
 
 // What is found again between pixels is blurred a little, and frame by frame more: an image whose
@@ -211,7 +235,7 @@ fn kept_sharp(pixel: vec2u, roughness: f32, bend: f32, past: Past) -> Past {
     let away = length(camera_direction(pixel)) * textureLoad(depth, pixel, 0).x;
     if (2.0 * lobe_radius(roughness, distance, away) < 1.0) {
         kept.length = min(past.length, select(SHARP_FRAMES, 0.0, bend > frame.pixel_spread));
-        kept.stale = SHARP_STALE;
+        kept.stale = max(past.stale, SHARP_STALE);
     }
     return kept;
 }
@@ -223,12 +247,15 @@ fn shines(s: GBufferSurface, view: vec3f) -> bool {
     return s.roughness <= GLOSSY && luminance(specular) > luminance(diffuse);
 }
 
+// Where few of many samples are bright most neighbourhoods have none of them, and what is remembered
+// of those is brighter for good reason: clamped, reflections would be too dark. They are remembered
+// the less instead, the farther they are off.
 fn fit_to(around: Neighbourhood, past: Past) -> Past {
-    let reach = CLAMP_DEVIATIONS * around.deviation;
-    let light = clamp(past.light, around.mean - reach, around.mean + reach);
-    // What had to be changed far is remembered the less.
-    let changed = abs(luminance(past.light - light));
+    let reach = select(CLAMP_DEVIATIONS, DOUBT_DEVIATIONS, REFLECTION) * around.deviation;
+    let fitting = clamp(past.light, around.mean - reach, around.mean + reach);
+    let changed = abs(luminance(past.light - fitting));
     let trust = 1.0 - changed / max(changed + CLAMP_DEVIATIONS * around.light_deviation, 1.0e-6);
+    let light = select(fitting, past.light, REFLECTION);
     return Past(light, past.length * trust, past.deviation, past.stale);
 }
 

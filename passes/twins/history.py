@@ -37,12 +37,16 @@ SAME_NORMAL = np.float32(0.98)
 LIKE_NORMAL = np.float32(0.9)
 SAME_PLANE = np.float32(0.01)
 CLAMP_DEVIATIONS = np.float32(1.5)
+DOUBT_DEVIATIONS = np.float32(3.0)
+BLUR_NOISE = np.float32(0.08)
+DIRECT_FRAMES = np.float32(4.0)
 GLOSSY = np.float32(0.6)
 SHARP_FRAMES = np.float32(3.0)
 SHARP_STALE = np.float32(0.5)
 LEAST_SAMPLES = 4.0
 REACH = 2
 ONE, HALF, NONE, LARGEST = (np.float32(x) for x in (1.0, 0.5, 0.0, 6.0e4))
+LEAST, LEAST_SQUARE = np.float32(1.0e-6), np.float32(1.0e-12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,17 @@ def around(
     return light + mean, deviation, light_deviation, np.sqrt(turned)
 
 
+def blurred(past: Past, blur: F32, reflection: bool) -> F32:
+    """[n]"""
+    variance = past.deviation * past.deviation
+    edge = np.maximum(blur * blur - BLUR_NOISE * variance, LEAST_SQUARE)
+    part = np.maximum(HALF * variance / edge, LEAST_SQUARE)
+    most = past.length if reflection else np.full_like(part, DIRECT_FRAMES)
+    frames = np.clip(np.power(part, np.float32(1.0 / 3.0)), ONE, np.maximum(most, ONE))
+    even = ONE / (past.length + ONE)
+    return np.maximum((ONE / (frames + ONE) - even) / (ONE - even), NONE)
+
+
 def moved_past(
     frame: Any,
     view: Any,
@@ -171,6 +186,7 @@ def moved_past(
     off_plane = z_before * (SAME_PLANE + np.float32(frame["pixel_spread"]))
     past = no_past(len(object))
     total = np.zeros(len(object), np.float32)
+    weights, lights = (np.zeros((len(object), 4), np.float32) for _ in range(2))
     for k in range(4):
         step = np.array([k & 1, k >> 1], np.float32)
         tap = first + step
@@ -185,16 +201,25 @@ def moved_past(
         sides = mix(ONE - part, part, step)
         weight = np.where(same, sides[:, 0] * sides[:, 1], NONE)
         total += weight
+        weights[:, k] = weight
+        lights[:, k] = np.where(same, luminance(old.light), NONE)
         past.light[:] += np.where(same[:, None], weight[:, None] * old.light, NONE)
         past.length[:] += np.where(same, weight * old.length, NONE)
         past.deviation[:] += np.where(same, weight * old.deviation, NONE)
     found = total >= np.float32(1.0e-3)
     safe = np.where(found, total, ONE)
-    return Past(
+    past = Past(
         np.where(found[:, None], past.light / safe[:, None], NONE),
         np.where(found, past.length / safe, NONE),
         np.where(found, past.deviation / safe, NONE),
         np.where(found & (not reflection), np.maximum(ONE - total * total, NONE), NONE),
+    )
+    if not view["clamped"]:
+        return past
+    apart = np.abs(lights - luminance(past.light)[:, None])
+    blur = np.asarray(HALF * dot(weights, apart) / safe, np.float32)
+    return replace(
+        past, stale=np.where(found, np.maximum(past.stale, blurred(past, blur, reflection)), NONE)
     )
 
 
@@ -205,11 +230,12 @@ def shines(lobe_table: U32, s: GBufferSurface, view: F32) -> Flags:
     return np.asarray((s.roughness <= GLOSSY) & (luminance(specular) > luminance(diffuse)))
 
 
-def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past) -> Past:
-    reach = CLAMP_DEVIATIONS * deviation
-    light = np.minimum(np.maximum(past.light, mean - reach), mean + reach)
-    changed = np.abs(luminance(past.light - light))
-    room = np.maximum(changed + CLAMP_DEVIATIONS * light_deviation, np.float32(1.0e-6))
+def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past, reflection: bool) -> Past:
+    reach = (DOUBT_DEVIATIONS if reflection else CLAMP_DEVIATIONS) * deviation
+    fitting = np.minimum(np.maximum(past.light, mean - reach), mean + reach)
+    changed = np.abs(luminance(past.light - fitting))
+    room = np.maximum(changed + CLAMP_DEVIATIONS * light_deviation, LEAST)
+    light = past.light if reflection else fitting
     return replace(past, light=light, length=past.length * (ONE - changed / room))
 
 
@@ -230,7 +256,7 @@ def kept_sharp(
     away = size_of(direction) * depth[here.y, here.x]
     is_sharp = np.float32(2.0) * lobe_radius(frame, roughness, distance, away) < ONE
     sharp = replace(
-        past, length=np.minimum(past.length, most), stale=np.full_like(past.stale, SHARP_STALE)
+        past, length=np.minimum(past.length, most), stale=np.maximum(past.stale, SHARP_STALE)
     )
     return where(is_sharp, sharp, past)
 
@@ -302,7 +328,7 @@ def history(
             reflection,
         )
         is_glossy = shines(lobe_table, s, view) | reflection
-        fitted = fit_to(mean, spread, light_spread, past)
+        fitted = fit_to(mean, spread, light_spread, past, reflection)
         sharp = kept_sharp(frame, here, depth, w, s.roughness, bend, fitted, reflection)
         clamped = np.where(is_glossy, CLAMPED_GLOSSY, CLAMPED_DIFFUSE) & filter_view["clamped"]
         past = where(clamped != 0, where(is_glossy, sharp, fitted), past)

@@ -61,20 +61,22 @@ def test_stages_equal_their_twins(
     camera = look_at(np.array([0.9, 1.4, 4.6]), np.array([0.1, 0.0, 0.0]), 0.7)
     moved = replace(frame.inputs, camera=camera)
     pasts = []
-    for index, (inputs, sample) in enumerate([(frame.inputs, 1), (moved, 1), (moved, 2)]):
+    shown = [(frame.inputs, 1), (frame.inputs, 1), (moved, 1), (moved, 2)]
+    for index, (inputs, sample) in enumerate(shown):
         assert frame.run(index, sample, inputs).valid
         found = stage_differences(frame, differences)
         names = [p.name for p in frame.passes if p.name.split("/")[0] in STAGES]
         assert found == {name: [] for name in names}
         arrays = frame.data.read_arrays()
         pasts.append(PASTS[int(arrays["filter_view"]["past"])])
-    assert pasts == ["nothing", "moved" if options.history else "nothing", "same"]
+    before = "moved" if options.history else "nothing"
+    assert pasts == ["nothing", before, before, "same"]
     for light in LIGHTS:
         assert arrays[f"{light}_filtered"].any()
         if options.history:
             # So that every branch was taken: pixels that went on, and such as began anew.
             length = frame.aov(f"history_{light}")
-            assert (length == 2).sum() > 50 and (length == 1).sum() > 20
+            assert (length == 3).sum() > 50 and (length == 1).sum() > 20
 
 
 def test_five_rounds_equal_their_twins(device: Any, rich_scene: Any) -> None:
@@ -103,6 +105,9 @@ def test_constants_of_the_twins_are_the_shaders() -> None:
                 "SAME_NORMAL",
                 "SAME_PLANE",
                 "CLAMP_DEVIATIONS",
+                "DOUBT_DEVIATIONS",
+                "BLUR_NOISE",
+                "DIRECT_FRAMES",
                 "GLOSSY",
                 "LIKE_NORMAL",
                 "SHARP_FRAMES",
