@@ -1,13 +1,15 @@
 """Records of `treeline curve` as tables for people: each option with its ms, rays and error.
 
 `python -m benchmarks.quality_tables` writes docs/quality.md, every variant of the records there are
-in benchmarks/records; a few of them stand in the README (`IN_README`).
+in benchmarks/records, an adapter a table, and draws each record's curve beside it; a few variants
+stand in the README (`IN_README`).
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.committed_records import RECORDS, ROOT, Record, ms, read, short_adapter
+from treeline.quality_picture import draw_curve
 
 PAGE = ROOT / "docs" / "quality.md"
 IN_README = (
@@ -24,16 +26,15 @@ Each variant is the frame as it comes without options but for what its name says
 the mean of many frames with everything full: rays up to every roughness, four bounces, full
 resolution, neither history nor denoiser. Relative MSE is of linear radiance, and one lamp seen
 in a mirror outweighs all the rest of it, so mirrors send a ray a pixel at half and quarter scale,
-too (`--narrow-lobes shared`: they do not). With two bounces and more it is 0.14 and 4.5 for one
-pixel that a lamp reaches by way of both; FLIP (of what a screen shows, 0 to 1) says little of it.
+too (`--narrow-lobes shared`: they do not). It is large where few pixels are far off: with two
+bounces and more for one that a lamp reaches by way of both, at 1280x720 with half scale and with
+history while moving for the lamp's outline in the hall's sphere, which bends what it mirrors. FLIP
+(of what a screen shows, 0 to 1) says little of them.
 Frames that remember light are the 16th of a still camera's, or with "moving" of one that walks and
 turns until it stands there. "no rays" is `--reflections screen --shadows map`, of a still view: its
 maps and its probe are kept from the frames before.
 
-![The hall: error over time](quality-hall.png) ![The kitchen frame](quality-kitchen-frame.png)
-
-Side by side, larger (288x162, one picture each: in the hall history under a moving camera has a
-relative MSE of 0.075 there, for single pixels again, and a FLIP of 0.070, one sample 0.077):
+Side by side, larger (288x162, one picture each):
 [the hall](quality-hall-sheet.jpg), [the kitchen frame](quality-kitchen-frame-sheet.jpg).
 
 """
@@ -99,16 +100,39 @@ def _stated(groups: Sequence[Sequence[Record]]) -> str:
     return "Rays and errors are the first adapter's. " + "; ".join(parts) + "."
 
 
-def committed() -> list[list[Record]]:
+def names() -> list[str]:
     """The records of NAMES that there are."""
-    return [
-        [read(name) for name in names if (RECORDS / f"{name}.json").exists()] for names in NAMES
-    ]
+    return [n for scene in NAMES for n in scene if (RECORDS / f"{n}.json").exists()]
+
+
+def committed(adapter: str = "") -> list[list[Record]]:
+    """By scene: all of them, or an adapter's."""
+    there = names()
+    groups = [[read(name) for name in scene if name in there] for scene in NAMES]
+    return [[r for r in group if not adapter or _adapter(r) == adapter] for group in groups]
+
+
+def _adapter(record: Record) -> str:
+    return short_adapter(record["context"]["adapter"])
 
 
 def page() -> str:
     """docs/quality.md."""
-    return TEXT + quality_table(committed())
+    adapters = {name: _adapter(read(name)) for name in names()}
+    parts = []
+    for adapter in dict.fromkeys(adapters.values()):
+        of_it = [name for name, its in adapters.items() if its == adapter]
+        curves = " ".join(f"![{name}: error over time]({name}.png)" for name in of_it)
+        records = committed(adapter)
+        parts.append(f"## {adapter}\n\n{curves}\n\n{quality_table(records)}{_left_out(records)}")
+    return TEXT + "\n".join(parts)
+
+
+def _left_out(groups: Sequence[Sequence[Record]]) -> str:
+    """What there was no time for."""
+    every = (name for records in groups for r in records for name in r["left_out"])
+    named = "; ".join(dict.fromkeys(every))
+    return f"\nNot measured here: {named}.\n" if named else ""
 
 
 def readme_table() -> str:
@@ -118,3 +142,5 @@ def readme_table() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    for name in names():
+        draw_curve(PAGE.parent / f"{name}.png", read(name))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks.quality_tables import quality_table
+from benchmarks.committed_records import read
+from benchmarks.quality_tables import PAGE, names, page, quality_table
 from engine.gpu.errors import UserError
 from engine.scene.camera import look_at
 from engine.scene.light import Environment, RectLight
@@ -105,6 +106,15 @@ def test_the_table_for_people() -> None:
     assert "8x4, reference of 1,024 samples, t, commit c" in lines[-1]
     assert len(quality_table([[gpu]], ["half"]).splitlines()) == 5
     assert quality_table([[], []]) == ""
+
+
+def test_the_page_has_a_table_and_curves_of_each_adapter() -> None:
+    text, there = page(), names()
+    for name in there:
+        assert f"]({name}.png)" in text and (PAGE.parent / f"{name}.png").is_file()
+        left_out = read(name)["left_out"]
+        assert not left_out or f"Not measured here: {left_out[0]}" in text
+    assert len(there) >= 2 and text.count("\n| base |") == text.count("\n## ") >= 1
 
 
 def test_points_of_a_curve_are_told_apart() -> None:
