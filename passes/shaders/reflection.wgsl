@@ -53,7 +53,7 @@ fn pixel_ray(pixel: vec2u) -> PixelRay {
         for (var i = 1u; i <= REFLECTION_BOUNCES * SHADOW_RAYS; i += 1u) { reflected[place + i] = vec2u(0u); }
     }
     let origin = ray_origin(sent.point, direction);
-    let pixel_spread = ray_footprint(sent.s.roughness) * frame.pixel_spread;
+    let pixel_spread = ray_footprint(pixel, sent.s.roughness) * frame.pixel_spread;
     let width = pixel_spread * length(sent.point.position - frame.camera_origin.xyz);
     // A rough lobe spreads the cone by about its own angular width.
     let spread = pixel_spread + sent.s.roughness * sent.s.roughness;

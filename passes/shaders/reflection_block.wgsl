@@ -5,8 +5,10 @@
 // well, so that of a line of pixels in either direction some send in every frame.
 // With NARROW_OWN, pixels whose lobe is narrower than what a block's rays can tell apart send a ray
 // of their own in every frame and take no turns: what a mirror shows at one pixel says nothing about
-// the next one, above all where it bends.
+// the next one. Where a surface bends, mirrored rays turn from pixel to pixel by twice as much, and so
+// wider lobes are narrow there, if they are among those that see the lights themselves.
 // Needs `frame`, `visibility` and `surface`.
+#import "passes/shaders/brdf.wgsl"
 #import "passes/shaders/gbuffer.wgsl"
 #import "passes/shaders/lobe_radius.wgsl"
 #import "passes/shaders/sampling.wgsl"
@@ -14,7 +16,7 @@
 override REFLECTION_BLOCK: u32 = 1u; // a power of two, 4 at most
 override NARROW_OWN: bool = false;
 
-// Of a block's side: a lobe whose radius on a plain surface is smaller, of what is far away, is narrow.
+// Of the angle between the mirrored rays at a block's ends: a lobe with a smaller radius is narrow.
 const NARROW_PART: f32 = 0.25;
 
 struct ReflectionSender {
@@ -22,9 +24,27 @@ struct ReflectionSender {
     sends: bool, // false: no pixel of the block takes a turn
 }
 
-fn is_narrow(roughness: f32) -> bool {
-    let limit = NARROW_PART * f32(REFLECTION_BLOCK) * frame.pixel_spread;
-    return NARROW_OWN && lobe_angle(roughness) < limit;
+// By how much the normal turns from a pixel to the next ones of its pair of columns and of rows, where
+// these show the same object; about radians.
+fn bend_at(pixel: vec2u) -> f32 {
+    let object = textureLoad(visibility, pixel, 0).x;
+    let normal = decode_normal(textureLoad(surface, pixel, 0).x);
+    var bend = 0.0;
+    for (var axis = 0u; axis < 2u; axis += 1u) {
+        let other = pixel ^ vec2u(1u - axis, axis);
+        if (in_picture(other) && textureLoad(visibility, other, 0).x == object) {
+            bend = max(bend, length(decode_normal(textureLoad(surface, other, 0).x) - normal));
+        }
+    }
+    return bend;
+}
+
+fn is_narrow(pixel: vec2u, roughness: f32) -> bool {
+    if (!NARROW_OWN) { return false; }
+    let part = NARROW_PART * f32(REFLECTION_BLOCK);
+    let lobe = lobe_angle(roughness);
+    if (lobe < part * frame.pixel_spread) { return true; }
+    return roughness < NARROW_ROUGHNESS && lobe < part * (frame.pixel_spread + 2.0 * bend_at(pixel));
 }
 
 // How a pixel sends rays.
@@ -36,7 +56,7 @@ fn way_of_sending(pixel: vec2u) -> u32 {
     if (textureLoad(visibility, pixel, 0).x == NOTHING) { return SENDS_NONE; }
     let roughness = unpack_surface(textureLoad(surface, pixel, 0)).roughness;
     if (roughness > frame.roughness_cutoff) { return SENDS_NONE; }
-    return select(SENDS_IN_TURN, SENDS_ALWAYS, is_narrow(roughness));
+    return select(SENDS_IN_TURN, SENDS_ALWAYS, is_narrow(pixel, roughness));
 }
 
 fn sends_reflection(pixel: vec2u) -> bool {
@@ -108,6 +128,6 @@ fn sender_for(pixel: vec2u) -> ReflectionSender {
 }
 
 // How many pixels' sides a ray of this pixel's stands for.
-fn ray_footprint(roughness: f32) -> f32 {
-    return select(f32(REFLECTION_BLOCK), 1.0, is_narrow(roughness));
+fn ray_footprint(pixel: vec2u, roughness: f32) -> f32 {
+    return select(f32(REFLECTION_BLOCK), 1.0, is_narrow(pixel, roughness));
 }

@@ -77,7 +77,7 @@ fn find_reflection(pixel: vec2u) {
     var covered = 0.0;
     var distance = min(hit.t, 6.0e4);
     if (inner < 1.0) {
-        let spread = ray_footprint(s.roughness) * frame.pixel_spread + s.roughness * s.roughness;
+        let spread = ray_footprint(pixel, s.roughness) * frame.pixel_spread + s.roughness * s.roughness;
         let shown = probe_cone(origin, ray.direction, spread);
         radiance += (1.0 - inner) * shown.radiance;
         covered = shown.covered;

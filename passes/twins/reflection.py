@@ -39,7 +39,7 @@ def reflection(
     words[lost] = pack_radiance(np.zeros((len(lost), 3), np.float32), MISS_DISTANCE)
     for i in range(1, 1 + slots.bounces * slots.rays):
         words[lost + np.uint32(i)] = 0
-    footprint = ray_footprint(frame, sent.s.roughness, reflection_block, narrow_own)
+    footprint = ray_footprint(senders, pixels)
     pixel_spread = footprint * frame["pixel_spread"]
     width = pixel_spread * length(sent.point.position - frame["camera_origin"][:3])
     spread = pixel_spread + sent.s.roughness * sent.s.roughness

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from passes.twins.brdf import NARROW_ROUGHNESS
 from passes.twins.gbuffer import NOTHING, Pixels, tile_pixels, unpack_surface
 from passes.twins.lobe_radius import lobe_angle
+from passes.twins.octahedral import decode_normal
 from passes.twins.sampling import pcg
-from passes.twins.wgsl_functions import F32, U32, Flags, Index
+from passes.twins.wgsl_functions import F32, U32, Flags, Index, length
 
 NARROW_PART = np.float32(0.25)
 
@@ -30,14 +32,33 @@ class Senders:
         return np.asarray(self.y * int(frame["width"]) + self.x, np.uint32)
 
 
-def is_narrow(frame: Any, roughness: F32, block: int, own: bool) -> Flags:
-    limit = NARROW_PART * np.float32(block) * np.float32(frame["pixel_spread"]) if own else 0.0
-    return np.asarray(lobe_angle(roughness) < limit)
+def bends(visibility: U32, surface: U32) -> F32:
+    """[height, width]"""
+    objects, normals = visibility[..., 0], decode_normal(surface[..., 0])
+    y, x = np.indices(objects.shape)
+    found = np.zeros(objects.shape, np.float32)
+    for down, right in ((0, 1), (1, 0)):
+        oy, ox = np.asarray(y ^ down), np.asarray(x ^ right)
+        inside = (oy < objects.shape[0]) & (ox < objects.shape[1])
+        oy, ox = np.where(inside, oy, y), np.where(inside, ox, x)
+        bend = length(normals[oy, ox] - normals)
+        found = np.where(objects[oy, ox] == objects, np.maximum(found, bend), found)
+    return found
 
 
-def ray_footprint(frame: Any, roughness: F32, block: int, own: bool) -> F32:
-    narrow = is_narrow(frame, roughness, block, own)
-    return np.where(narrow, np.float32(1.0), np.float32(block))
+def narrow_lobes(frame: Any, visibility: U32, surface: U32, block: int) -> Flags:
+    """[height, width]"""
+    roughness = unpack_surface(surface.reshape(-1, 4)).roughness.reshape(surface.shape[:2])
+    lobe = lobe_angle(roughness)
+    spread = np.float32(frame["pixel_spread"])
+    part = NARROW_PART * np.float32(block)
+    bent = lobe < part * (spread + np.float32(2.0) * bends(visibility, surface))
+    return np.asarray((lobe < part * spread) | (roughness < NARROW_ROUGHNESS) & bent)
+
+
+def ray_footprint(senders: Senders, pixels: Pixels) -> F32:
+    always = senders.always[pixels.y, pixels.x]
+    return np.where(always, np.float32(1.0), np.float32(senders.block))
 
 
 def sends_reflection(frame: Any, visibility: U32, surface: U32) -> Flags:
@@ -69,8 +90,7 @@ def reflection_senders(
     smooth = sends_reflection(frame, visibility, surface)
     always = np.zeros(smooth.shape, bool)
     if own:
-        roughness = unpack_surface(surface.reshape(-1, 4)).roughness.reshape(height, width)
-        always = smooth & is_narrow(frame, roughness, block, own)
+        always = smooth & narrow_lobes(frame, visibility, surface, block)
     in_turn = smooth & ~always
     by, bx = np.indices((-(-height // block), -(-width // block)))
     shift_x, shift_y = reversed_bits(by % block, block), reversed_bits(bx % block, block)

@@ -74,7 +74,7 @@ def screen_reflection(
     light = light + direct_radiance(slots, direct, shadow_results, index)
     radiance = np.where((inner > 0.0)[:, None], inner[:, None] * light, np.float32(0.0))
 
-    footprint = ray_footprint(frame, s.roughness, reflection_block, narrow_own)
+    footprint = ray_footprint(senders, pixels)
     spread = footprint * frame["pixel_spread"] + s.roughness * s.roughness
     shown, covered = probe_cone(frame, probe, origin, direction, spread)
     outer = (np.float32(1.0) - inner)[:, None]
