@@ -27,8 +27,9 @@ the mean of many frames with everything full: rays up to every roughness, four b
 resolution, neither history nor denoiser. Relative MSE is of linear radiance, and one lamp seen
 in a mirror outweighs all the rest of it, so mirrors send a ray a pixel at half and quarter scale,
 too (`--narrow-lobes shared`: they do not). It is large where few pixels are far off: with two
-bounces and more for one that a lamp reaches by way of both, at 1280x720 with half scale and with
-history while moving for the lamp's outline in the hall's sphere, which bends what it mirrors. FLIP
+bounces and more for one that a lamp reaches by way of both, and at 1280x720 for the lamp's outline
+in the hall's sphere, which bends what it mirrors: with history while moving, and with half scale
+before such pixels sent their own rays (commit 9944ca0; by llvmpipe 2.8 became 0.03 there). FLIP
 (of what a screen shows, 0 to 1) says little of them.
 Frames that remember light are the 16th of a still camera's, or with "moving" of one that walks and
 turns until it stands there. "no rays" is `--reflections screen --shadows map`, of a still view: its

@@ -79,6 +79,7 @@ def plain(viewer: Viewer) -> None:
 SCENES: dict[str, Callable[[Viewer], None]] = {
     "Passes": plain,
     "Rays": plain,
+    "Objects": plain,
     "Heat map": heat,
     "Instances": plain,
     "Structure": structure,
