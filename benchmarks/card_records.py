@@ -91,7 +91,7 @@ CPU = Sizes(
     curve_reference="64",
     curve_turns="4",
     small={"hall": "96x54", "kitchen-frame": "96x54"},
-    # Larger: what is to be explained has to stand above the noise.
+    # Of fits and tuning. Larger: what is to be explained has to stand above the noise.
     fit={"hall": "256x144", "kitchen-frame": "192x108"},
     pairs="12",
     tune_minutes="3",
@@ -145,7 +145,7 @@ def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
         steps.append(step("ablate", name, "ablate.json", 85, *whole, *size))
     for name in pair:
         whole = (*TREELINE, "tune", *scene_of(name, assets), "--minutes", sizes.tune_minutes)
-        size = ("--size", sizes.small[name], "--out", "{made}/tune.json")
+        size = ("--size", sizes.fit[name], "--out", "{made}/tune.json")
         steps.append(step("tune", name, "tune.json", 110, *whole, *size))
     for name in pair:
         whole = (*TREELINE, "fit", *scene_of(name, assets), "--frames", "12")
