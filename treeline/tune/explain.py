@@ -114,9 +114,7 @@ def _of_phase(phase: str, ray: str, tried: list[Tried]) -> list[str]:
     if there:
         best = min(there, key=lambda item: item.ratio)
         equal = sum(abs(item.ratio - 1) <= EQUAL for item in there)
-        text += (
-            f", {equal} as fast as the default, best {best.what} at {best.ratio:.3f} of its time"
-        )
+        text += f", best {best.what} at {best.ratio:.3f} of the default's time, {equal} equal to it"
         if best.hits:
             text += f" ({agreement_text(best.hits)})"
     return [text, *_refusals(f"{phase}, {ray}", list(last.values()))]
