@@ -67,7 +67,7 @@ def test_what_was_tried_is_told_by_stage(machine: Any, search: Any) -> None:
     lines = sentences(s, ALL, None)
     assert lines[0] == "group object: merges the same as static in this scene, not tried"
     assert lines[1].startswith("structure, group, all: 1 tried, best ")
-    assert "best group all at 0.80" in lines[1]
+    assert "best group all at 0.80" in lines[1] and "the default's time, 0 equal to it" in lines[1]
     assert lines[1].endswith("(equal but for 1 of 60,000 rays, by rounding of placed corners)")
     assert "structure, builder, all: refused group all, builder lbvh: it is too large" in lines
     assert any(line.startswith("kernels, dark: 11 tried") for line in lines)
