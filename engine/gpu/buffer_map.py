@@ -19,9 +19,11 @@ _callback: Any = None
 def _make_callback() -> Any:
     from wgpu.backends.wgpu_native import ffi
 
+    pending = _pending  # a module's names are gone before the last device is, when Python ends
+
     @ffi.callback("void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)")
     def told(status: int, message: Any, number: Any, _unused: Any) -> None:
-        mapping = _pending.pop(int(ffi.cast("intptr_t", number)), None)
+        mapping = pending.pop(int(ffi.cast("intptr_t", number)), None)
         if mapping is not None:
             mapping._end(status, message)
 
