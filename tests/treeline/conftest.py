@@ -46,12 +46,14 @@ def box(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run() -> Callable[..., Any]:
-    """Runs a command in this process; a bug keeps its traceback."""
+    """Runs a command in this process; a bug keeps its traceback. What it says on stderr is among
+    what pytest shows of a test that fails."""
 
     def invoke(*words: object) -> Any:
         result = CliRunner().invoke(app, [str(word) for word in words])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception  # a bug, not a user's mistake
+        sys.stderr.write(result.stderr)
         return result
 
     return invoke

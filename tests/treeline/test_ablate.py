@@ -21,6 +21,7 @@ from treeline.ablate_terms import Totals, counted_changes, timed_changes, totals
 from treeline.ablation_table import parse_table
 from treeline.causes import switch_causes
 from treeline.counted_rays import CountedRays, TypeRays, aligned, same_rays
+from treeline.paired_effects import switch_fields
 from treeline.scenes import load
 from treeline.verdict import verdict
 
@@ -313,6 +314,14 @@ def test_command_measures_and_reads_what_it_wrote(
     assert "no switch is named 'sun'" in one_line(run("ablate", *quick, "--only", "sun"), 2)
     assert "not with --from" in one_line(run("ablate", "--from", out, "--out", out), 2)
     assert [p.name for p in out.parent.iterdir()] == [out.name]
+
+
+def test_runs_that_take_longer_with_fewer_rays_are_a_table() -> None:
+    """As where a frame is too small for half its resolution to save what upsampling costs."""
+    on, off = [4.0, 4.1, 4.0, 4.2, 4.0, 4.1], [6.0, 6.1, 6.2, 6.0, 6.1, 6.0]
+    table = {"base_ms": 4.05, "switches": {"half_resolution": switch_fields(on, off, 0.25)}}
+    (finding,) = verdict(parse_table(table)).findings
+    assert finding.effect_ms == pytest.approx(-2.0, abs=0.1) and finding.rank == "minor"
 
 
 def test_planted_slowdowns_were_named_first() -> None:

@@ -125,6 +125,14 @@ def test_what_costs_more_when_off_is_no_cause() -> None:
     assert "costs more" in finding.evidence
 
 
+def test_measured_runs_with_fewer_rays_may_take_longer() -> None:
+    """A frame of few rays pays more for upsampling than it saves: a finding, not a wrong table."""
+    half = {"on_ms": 4.0, "off_ms": 6.0, "interval_ms": [-2.5, -1.5], "noise_ms": 0.3}
+    (finding,) = judge(base_ms=4.0, switches={"half_resolution": half}).findings
+    assert (finding.cause, finding.effect_ms, finding.rank) == ("ray_count", -2.0, "minor")
+    assert "half resolution 6 ms instead of 4, which costs more" in finding.evidence
+
+
 BAD = {
     "[]": "the table is a JSON object",
     "{": "is no JSON",
