@@ -10,6 +10,7 @@ ROW = "error/frame"
 # Field of the row -> what people read.
 ERROR_LINES = {
     "relative_mse": "relative MSE",
+    "trimmed_mse": "the same without the worst 0.1% of pixels",
     "mean_relative": "mean relative error",
     "bias": "bias of the whole picture",
     "ssim": "SSIM",

@@ -16,7 +16,7 @@ ERROR_FRAMES = 4  # whose errors are averaged
 HISTORY_FRAMES = 16  # that a frame with memory draws before it is looked at, that one included
 SEED_STEP = 101  # between the seeds of one picture and the next
 PERCEPTUAL = ("ssim", "flip")  # measured of the first picture
-MEASURES = ("relative_mse", "mean_relative", "bias", "ssim", "flip")
+MEASURES = ("relative_mse", "trimmed_mse", "mean_relative", "bias", "ssim", "flip")
 
 
 @dataclass(frozen=True, slots=True)

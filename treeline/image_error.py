@@ -2,6 +2,8 @@
 
 relative MSE: mean over pixels and channels of (x - r)^2 / (r^2 + 0.01) (Rousselle, Knaus, Zwicker,
 "Adaptive Sampling and Reconstruction using Greedy Error Minimization", 2011).
+trimmed MSE: the same without the WORST_SHARE of pixels that are farthest off. Where it is far below
+the relative MSE, a few pixels (a lamp that one path in thousands finds) outweigh all others.
 mean relative error: mean of |x - r| / (m + 0.01), m being the mean of r's three channels.
 bias: sum of x over sum of r, less 1: noise averages out of it.
 SSIM (Wang et al. 2004, Gaussian window, by scikit-image) and FLIP (Andersson et al. 2020, LDR at 67
@@ -22,12 +24,13 @@ from passes.twins.tone_map import linear_to_srgb, tone_map
 F32 = NDArray[np.float32]
 
 FLOOR = 0.01  # keeps the relative errors of black pixels finite
+WORST_SHARE = 0.001  # of the pixels, rounded down, that the trimmed MSE leaves out
 SSIM_SIDE = 11  # pixels a side of SSIM's window
 PIXELS_PER_DEGREE = 67.0  # 0.7 m from a 0.7 m wide screen of 3,840 pixels, FLIP's own default
 FORMULAS = (
-    "relative MSE: mean of (x - r)^2 / (r^2 + 0.01); mean relative: mean of |x - r| / (m + 0.01), "
-    "m the mean of r's channels; bias: sum x / sum r - 1; linear radiance. SSIM and FLIP (67 "
-    "pixels a degree): of the tone-mapped picture."
+    "relative MSE: mean of (x - r)^2 / (r^2 + 0.01); trimmed: without the worst 0.1% of pixels; "
+    "mean relative: mean of |x - r| / (m + 0.01), m the mean of r's channels; bias: sum x / "
+    "sum r - 1; linear radiance. SSIM and FLIP (67 pixels a degree): of the tone-mapped picture."
 )
 
 
@@ -38,6 +41,7 @@ class ImageError:
     (x, y) of those that are not finite, in either picture."""
 
     relative_mse: float
+    trimmed_mse: float
     mean_relative: float
     bias: float | None
     ssim: float | None
@@ -53,11 +57,12 @@ def image_error(
     x, r, good = _finite(picture, reference)
     bad = tuple((int(column), int(row)) for row, column in np.argwhere(~good))
     kept = int(good.sum())
-    squares = (x - r) ** 2 / (r * r + FLOOR)
+    squares = ((x - r) ** 2 / (r * r + FLOOR)).mean(axis=2, dtype=np.float64)[good]
     differences = np.abs(x - r) / (r.mean(axis=2, keepdims=True) + FLOOR)
     total = _sum(r)
     return ImageError(
-        relative_mse=_sum(squares) / (3 * kept) if kept else 0.0,
+        relative_mse=float(squares.mean()) if kept else 0.0,
+        trimmed_mse=_trimmed_mean(squares) if kept else 0.0,
         mean_relative=_sum(differences) / (3 * kept) if kept else 0.0,
         bias=_sum(x) / total - 1.0 if total > 0 else None,
         ssim=_ssim(x, r, exposure) if perceptual else None,
@@ -68,6 +73,12 @@ def image_error(
 
 def _sum(values: NDArray[Any]) -> float:
     return float(values.sum(dtype=np.float64))
+
+
+def _trimmed_mean(values: NDArray[np.float64]) -> float:
+    """Of [n], without the largest WORST_SHARE of them."""
+    keep = len(values) - int(WORST_SHARE * len(values))
+    return float(np.partition(values, keep - 1)[:keep].mean())
 
 
 def _finite(picture: F32, reference: F32) -> tuple[Any, Any, NDArray[np.bool_]]:

@@ -18,7 +18,10 @@ from treeline.quality import Quality, pareto
 from treeline.report_reuse import REUSED, kept_sentence
 from treeline.report_table import make_table, number, timing_label
 
-COLUMNS = ("variant", "ms", "p5", "p95", "rays", "nodes", "relative MSE", "+-", "bias %", "FLIP")
+COLUMNS = (
+    *("variant", "ms", "p5", "p95", "rays", "nodes"),
+    *("relative MSE", "+-", "trimmed", "bias %", "FLIP"),
+)
 SHEET_COLUMNS = 4
 
 
@@ -46,6 +49,7 @@ def quality_lines(record: dict[str, Any]) -> list[tuple[str, ...]]:
             number(sum(row["nodes"].values())),
             precise(row["relative_mse"]),
             precise(row["relative_mse_sem"]),
+            precise(row.get("trimmed_mse")),  # records from before it lack it
             "-" if row["bias"] is None else f"{100 * row['bias']:+.2f}",
             precise(row["flip"]),
         )
@@ -60,7 +64,10 @@ def quality_tables(record: dict[str, Any]) -> Group:
         f"{context['scene']}, {record['width']}x{record['height']}, against "
         f"{reference['samples'] or '?'} samples ({reference['source']})\n{timing_label(context)}"
     )
-    foot = "* Pareto front: no other variant is faster and nearer to the reference."
+    foot = (
+        "* Pareto front: no other variant is faster and nearer to the reference.\n"
+        "Trimmed: relative MSE without the worst 0.1% of pixels."
+    )
     table = make_table("Cost against error", COLUMNS, quality_lines(record))
     kept = [kept_sentence(row["name"], row[REUSED]) for row in record["variants"] if REUSED in row]
     return Group(Text(head), table, Text("\n".join([foot, *kept])))

@@ -39,6 +39,20 @@ def test_relative_errors_and_bias_by_hand() -> None:
         image_error(picture, reference[1:])
 
 
+def test_the_trimmed_error_leaves_out_the_worst_thousandth() -> None:
+    reference = flat(1.0, 1.0, 1.0, size=(40, 51))  # 2,040 pixels: two are left out
+    picture = reference + np.float32(0.1)
+    picture[3, 4], picture[7, 8, 1], picture[9, 9] = 50.0, 90.0, 2.0
+    found = image_error(picture, reference)
+    small, third = 0.01 / 1.01, 1.0 / 1.01
+    assert found.trimmed_mse == pytest.approx((2037 * small + third) / 2038, rel=1e-5)
+    assert found.relative_mse > 200 * found.trimmed_mse
+    few = image_error(picture[:10], reference[:10])  # 510 pixels: none
+    assert few.trimmed_mse == few.relative_mse
+    picture[3, 4] = np.nan  # counted and left out before
+    assert image_error(picture, reference).trimmed_mse == pytest.approx(small, rel=1e-5)
+
+
 def test_ssim_is_wang_s_formula(rng: np.random.Generator) -> None:
     """Local means, variances and covariance under a Gaussian of 1.5 pixels, channel by channel;
     scikit-image leaves a border of 5 pixels out."""
