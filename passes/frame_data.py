@@ -220,7 +220,9 @@ class FrameData:
             self.previous.begin(inputs, again=again or inputs.sample_count > 1)
         if self.light_history is not None:
             pose = moving.pose if moving else None
-            self.light_history.begin(inputs, pose, whole=not again, dropped=dropped)
+            self.light_history.begin(
+                inputs, pose, self.scene.hidden, whole=not again, dropped=dropped
+            )
         record = self._uniforms.pack(inputs)
         self.device.write(self.resources["frame"], record)
         if self._redraw is not None:

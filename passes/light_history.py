@@ -22,7 +22,7 @@ the less the surer it is.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,10 +75,12 @@ def named_rounds(options: FrameOptions, resources: dict[str, Any]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a frame drew, and which half of the buffers holds what it left."""
+    """What a frame drew, without which instances, and which half of the buffers holds what it
+    left."""
 
     inputs: FrameInputs
     pose: Pose | None
+    hidden: Hashable
     half: int
 
     def same_view(self, inputs: FrameInputs, pose: Pose | None) -> bool:
@@ -114,28 +116,43 @@ class LightHistory:
         """Resources that hold something before a frame."""
         return ("filter_view", "guide", *(f"{light}_history" for light in LIGHTS))
 
-    def begin(self, inputs: FrameInputs, pose: Pose | None, *, whole: bool, dropped: bool) -> None:
-        """Before a frame is encoded. `whole`: the frame before gave a picture; `dropped`: one that
-        missed rays, by which what is remembered is spoiled. A frame that is drawn once more takes
-        its own place: what it left is not remembered."""
+    def begin(
+        self,
+        inputs: FrameInputs,
+        pose: Pose | None,
+        hidden: Hashable = None,
+        *,
+        whole: bool,
+        dropped: bool,
+    ) -> None:
+        """Before a frame is encoded; `hidden` says which instances are out. `whole`: the frame
+        before gave a picture; `dropped`: one that missed rays, by which what is remembered is
+        spoiled. A frame that is drawn once more takes its own place: what it left is not
+        remembered."""
         newest = self._newest
-        if whole and newest is not None and not _repeats(newest, inputs, pose):
+        if whole and newest is not None and not _repeats(newest, inputs, pose, hidden):
             self._kept = newest
         kept = None if dropped else self._kept
-        reason = "the frame before missed rays" if dropped else self._loss(kept, inputs, pose)
+        reason = (
+            "the frame before missed rays" if dropped else self._loss(kept, inputs, pose, hidden)
+        )
         half = 1 - kept.half if kept is not None else 0
         if dropped:
             self._kept = None
-        self._newest = _Shown(inputs, pose, half)
+        self._newest = _Shown(inputs, pose, hidden, half)
         self._write(None if reason else kept, inputs, pose, half)
         self.lost = reason if self.options.history else ""
         if self.lost:
             self.losses[self.lost] += 1
 
-    def _loss(self, kept: _Shown | None, inputs: FrameInputs, pose: Pose | None) -> str:
+    def _loss(
+        self, kept: _Shown | None, inputs: FrameInputs, pose: Pose | None, hidden: Hashable
+    ) -> str:
         """Why a frame remembers nothing; "" if it does."""
         if kept is None:
             return "first picture"
+        if kept.hidden != hidden:
+            return "other instances are hidden"
         if inputs.sample_count > 1:
             return "" if kept.same_view(inputs, pose) else "a sample of another picture"
         if not self.options.history:
@@ -203,13 +220,14 @@ class LightHistory:
         return np.maximum(halves[::2].astype(np.float32) - 1, 0)
 
 
-def _repeats(shown: _Shown, inputs: FrameInputs, pose: Pose | None) -> bool:
+def _repeats(shown: _Shown, inputs: FrameInputs, pose: Pose | None, hidden: Hashable) -> bool:
     """Whether the very picture is drawn once more."""
     return (
         inputs.sample_count == shown.inputs.sample_count == 1
         and inputs.frame_index == shown.inputs.frame_index
         and inputs.seed == shown.inputs.seed
         and shown.same_view(inputs, pose)
+        and shown.hidden == hidden
     )
 
 

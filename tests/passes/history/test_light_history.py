@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bvh.build import BuildOptions
 from engine.gpu.errors import UserError
 from engine.scene.camera import look_at
 from passes.display import DisplayPass
 from passes.display_records import DISPLAY_UNIFORMS
 from passes.hybrid import FrameOptions, HybridFrame
 from passes.light_history import LIGHTS, filter_bytes
-from passes.prepare import PreparedScene
+from passes.prepare import PreparedScene, prepare
 from passes.twins.display_filtered import display_filtered
 from passes.twins.display_history import display_history
 from passes.twins.read_back import read_resources
@@ -111,6 +112,28 @@ def test_lost_continuity_is_told(make: Callable[..., HybridFrame], room: Prepare
     assert frame.run(9, 2, replace(frame.inputs, camera=camera)).history_lost.startswith("a sample")
     assert frame.history_losses["camera cut"] == 2 and "" not in frame.history_losses
     assert sum(frame.history_losses.values()) == len(told) - 2 + 1
+
+
+def test_what_is_hidden_leaves_no_shadow(make: Callable[..., HybridFrame], kit: Any) -> None:
+    """The light on a floor is what it is without the board that was hidden, from the next frame
+    on, and with it again once that is shown."""
+    floor = kit.quad((-6, 0, 6), (12, 0, 0), (0, 0, -12))
+    board = kit.quad((-1, 2, 1), (2, 0, 0), (0, 0, -2), 1)
+    lamp = kit.lamp((0, 5, 0), 0.2, radiance=(200.0,) * 3)
+    scene = kit.scene([floor, board], [kit.grey(0.8), kit.grey(0.5)], eye=(0, 1.5, 6), light=lamp)
+    prepared = prepare(scene, BuildOptions(builder="lbvh", reinsertion=0), "object")
+    frame, plain = make(prepared, history=16), make(prepared)
+    for index in range(4):
+        frame.run(index)
+    pictures = []
+    for hidden in ({1}, set()):
+        frame.scene.set_hidden(hidden)
+        assert frame.run(9).history_lost == "other instances are hidden"
+        plain.run(9)
+        pictures.append(plain.radiance())
+        np.testing.assert_allclose(frame.radiance(), pictures[-1], rtol=2e-3, atol=1e-4)
+        assert frame.run(10).history_lost == ""
+    assert pictures[0].mean() > 1.1 * pictures[1].mean()
 
 
 def test_a_frame_that_missed_rays_is_not_remembered(
