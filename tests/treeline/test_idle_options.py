@@ -1,5 +1,6 @@
 """Options that change nothing as others stand are named on stderr, with what they need."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -81,3 +82,25 @@ def test_a_command_notes_them_and_goes_on(
         "--rough-fallback probe"
     ]
     assert "no effect" not in run(*words, "--probe-size", 128, "--quiet").stderr
+
+
+def test_the_command_line_has_every_option_of_a_frame(
+    run: Callable[..., Any], box: Path, tmp_path: Path
+) -> None:
+    """But for those that only look at a frame, and kernels, which `treeline tune` chooses."""
+    kernels = {"any_hit_rounds", "loops", "sort_shadow", "stack"}
+    looks = {"count", "count_lanes", "exposure", "motion"}
+    names = {field.name for field in fields(FrameOptions)} & {option.name for option in OPTIONS}
+    flags = {name for name in names if flag_of(name, "test")}
+    assert names - flags == kernels | looks
+    rays = {}
+    for cutoff in (0.3, 0.9):
+        report = tmp_path / f"{cutoff}.json"
+        words = ("report", "--scene", box, "--size", "16x16", "--frames", 1, "--json", report)
+        result = run(*words, "--out", tmp_path / "out", "--roughness-cutoff", cutoff)
+        assert result.exit_code == 0
+        found = json.loads(report.read_text())
+        assert found["context"]["roughness_cutoff"] == cutoff
+        rows = {row["name"]: row for row in found["benchmarks"]}
+        rays[cutoff] = rows["ray/reflection"]["rays"]
+    assert rays[0.3] == 0 < rays[0.9]

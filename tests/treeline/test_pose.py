@@ -69,16 +69,21 @@ def test_bad_times_and_clips(
     assert "finite" in one_line(run(*given, "--time", "inf"), 2)
 
 
-def test_report_at_a_time(run: Run, shared_scenes: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("update", "how"), [("refit", "refit"), ("rebuild", "build")])
+def test_report_at_a_time(
+    run: Run, shared_scenes: Path, tmp_path: Path, update: str, how: str
+) -> None:
     size = ("--size", "64x36", "--frames", 2, "--warmup", 1)
     given = ("report", "--scene", shared_scenes / "Fox.glb", "--out", tmp_path / "out", *QUICK)
-    result = run(*given, *size, "--time", 0.4, "--clip", "Run", "-q")
+    result = run(*given, *size, "--time", 0.4, "--clip", "Run", "--update", update, "-q")
     assert result.exit_code == 0, result.output
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     context = report["context"]
     assert (context["clip"], context["time"], context["valid"]) == ("Run", 0.4, True)
     rows = {row["name"]: row for row in report["benchmarks"]}
-    updates = [f"pass/update/{name}" for name in ("skin", "refit", "tlas")]
+    updates = [f"pass/update/{name}" for name in ("skin", how, "tlas")]
+    assert context["update"] == update
+    assert [name for name in rows if name.startswith("pass/update/")] == updates
     assert all(rows[name]["real_time"] > 0 for name in updates)
     spent = rows["model/frame"]["build_update_cost"]
     assert spent == pytest.approx(sum(rows[name]["real_time"] for name in updates), rel=0.5)

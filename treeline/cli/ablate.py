@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -78,10 +78,6 @@ def ablate(
             rich_help_panel=MEASURING,
         ),
     ] = None,
-    update: Annotated[
-        Literal["refit", "rebuild", "policy"],
-        typer.Option(help="What becomes of a structure that deforms, each frame."),
-    ] = "refit",
     time: TimeOption = None,
     clip: ClipOption = None,
 ) -> None:
@@ -125,11 +121,10 @@ def ablate(
         if not common.to_stdout:
             _print_verdict(found)
         return
-    frame = {**flags.fields(), "update": update}
     with whole_file(out) if out else nullcontext() as path:
         names = [name.strip() for name in only.split(",") if name.strip()]
         partial = None if out is None else out.with_name(out.name + PARTIAL)
-        asked = Asked(frame, size, pairs, minutes, names, time, clip, partial)
+        asked = Asked(flags.fields(), size, pairs, minutes, names, time, clip, partial)
         measured = _measure(common, asked)
         if path is not None:
             path.write_text(json_text(measured.table), encoding="utf-8")

@@ -100,6 +100,10 @@ class RaysSent:
         int,
         typer.Option(min=0, max=5, help="Rounds of the filter that smooths noise; 0: none."),
     ] = 0
+    roughness_cutoff: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Surfaces up to this roughness send a reflection ray."),
+    ] = 0.6
     rough_fallback: Annotated[
         Literal["environment", "lobe", "probe"],
         typer.Option(help="What surfaces show that are too rough for a reflection ray."),
@@ -146,6 +150,7 @@ class RaysSent:
             "screen_steps": self.screen_steps,
             "history": self.history,
             "denoiser": self.denoiser,
+            "roughness_cutoff": self.roughness_cutoff,
             "rough_fallback": self.rough_fallback,
             "shadow_rays": self.shadow_rays,
             "light_choice": self.light_choice,
@@ -177,6 +182,10 @@ class FrameFlags(RaysSent):
         Literal["coarse", "fine"],
         typer.Option(help="Where a hit finds its material: by its object, or in its own record."),
     ] = "coarse"
+    update: Annotated[
+        Literal["refit", "rebuild", "policy"],
+        typer.Option(help="What becomes of a structure that deforms, each frame."),
+    ] = "refit"
     passes: Annotated[
         Literal["own", "mixed"],
         typer.Option(
@@ -228,6 +237,7 @@ class FrameFlags(RaysSent):
             "any_hit": any_hit,
             "any_hit_mode": self.any_hit_mode,
             "hit_table": self.hit_table,
+            "update": self.update,
             "passes": self.passes,
             "compaction": self.compaction,
             "ray_sort": self.ray_sort,
