@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from passes.frame_uniforms import FrameInputs
 from passes.option_list import OPTIONS
 from treeline import quality
 from treeline.quality import STEP, TURN, approach, pareto
-from treeline.quality_picture import point_label
+from treeline.quality_picture import draw_curve, point_label, shown_measures
 from treeline.quality_variants import BASE, CURVES, variants
 from treeline.reference import FULL, full_options
 from treeline.report_reuse import kept_facts, kept_sentence
@@ -120,6 +121,23 @@ def test_the_page_has_a_table_and_curves_of_each_adapter() -> None:
 def test_points_of_a_curve_are_told_apart() -> None:
     assert point_label({"changes": {"history": 4, "denoiser": 1}, "samples": 1}) == "4"
     assert point_label({"changes": {}, "samples": 8}) == "8"
+
+
+def test_a_picture_of_measures_that_every_row_has(tmp_path: Path) -> None:
+    def row(name: str, ms: float, **errors: float | None) -> dict[str, Any]:
+        place = {"name": name, "curve": name, "changes": {}, "samples": 1}
+        return {**place, "ms": {"median": ms}, "relative_mse": 0.1, **errors}
+
+    new = [row(n, ms, trimmed_mse=0.02, flip=0.1) for n, ms in ((BASE, 2.0), ("half", 1.0))]
+    assert [name for name, _ in shown_measures(new)] == ["trimmed_mse", "flip"]
+    old = [row(BASE, 2.0), row("half", 1.0, flip=None), row("16 samples", 32.0, trimmed_mse=0.1)]
+    assert [name for name, _ in shown_measures(old)] == ["relative_mse"]
+    for rows in (new, old, new[:1]):
+        context = {"scene": "hall", "adapter": "a", "timing_source": "timestamp-query"}
+        place = {"width": 8, "height": 4, "reference": {"samples": None}}
+        draw_curve(tmp_path / "c.png", {"context": context, "variants": rows, **place})
+        with Image.open(tmp_path / "c.png") as picture:
+            assert picture.height == 520 * len(shown_measures(rows))
 
 
 def test_what_there_is_no_time_for_is_named(monkeypatch: pytest.MonkeyPatch, silent: Any) -> None:
