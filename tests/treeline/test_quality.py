@@ -134,6 +134,7 @@ def test_a_picture_of_measures_that_every_row_has(tmp_path: Path) -> None:
     assert [name for name, _ in shown_measures(old)] == ["relative_mse"]
     for rows in (new, old, new[:1]):
         context = {"scene": "hall", "adapter": "a", "timing_source": "timestamp-query"}
+        context["adapter_type"] = "DiscreteGPU"
         place = {"width": 8, "height": 4, "reference": {"samples": None}}
         draw_curve(tmp_path / "c.png", {"context": context, "variants": rows, **place})
         with Image.open(tmp_path / "c.png") as picture:
