@@ -1,6 +1,6 @@
 """How far one frame is from a reference: the mean over several, each of other random numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,15 +60,28 @@ def frame_error(
     """Draws so many pictures of `samples` frames each, with a seed of its own, and compares each. A
     frame that remembers light draws HISTORY_FRAMES (or one for each of `inputs`), and the last one
     counts. CheckFailed where one was not whole. SSIM and FLIP are the first picture's alone."""
-    frame, pictures, errors = make_frame(), [], []
+    pictures: list[F32] = []
+    errors: list[ImageError] = []
+    for picture, exposure in draw_pictures(make_frame, frames, samples=samples, inputs=inputs):
+        errors.append(image_error(picture, reference, exposure, perceptual=not pictures))
+        pictures.append(picture)
+    return FrameError(tuple(pictures), tuple(errors))
+
+
+def draw_pictures(
+    make_frame: Callable[[], HybridFrame],
+    frames: int,
+    *,
+    samples: int = 1,
+    inputs: Sequence[FrameInputs] = (),
+) -> Iterator[tuple[F32, float]]:
+    """The pictures that `frame_error` compares, one after the other, each with its exposure."""
+    frame = make_frame()
     for number in range(frames):
         if number and frame.options.history:
             frame = make_frame()  # which remembers nothing
         frame.inputs = replace(frame.inputs, seed=frame.inputs.seed + SEED_STEP * (number > 0))
-        pictures.append(draw_picture(frame, samples, inputs))
-        exposure = frame.inputs.exposure
-        errors.append(image_error(pictures[-1], reference, exposure, perceptual=number == 0))
-    return FrameError(tuple(pictures), tuple(errors))
+        yield draw_picture(frame, samples, inputs), frame.inputs.exposure
 
 
 def draw_picture(frame: HybridFrame, samples: int, inputs: Sequence[FrameInputs] = ()) -> F32:

@@ -9,7 +9,7 @@ reference, made at that camera and that moment, holds for all.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,9 +20,10 @@ from engine.scene.camera import Camera
 from passes.frame_options import FrameOptions
 from passes.frame_uniforms import FrameInputs
 from passes.hybrid import HybridFrame
-from treeline.frame_error import HISTORY_FRAMES, FrameError, error_fields, frame_error
+from treeline.frame_error import HISTORY_FRAMES, FrameError, draw_pictures, error_fields
 from treeline.image_error import F32
 from treeline.measure import Progress
+from treeline.picture_comparer import PictureComparer
 from treeline.quality_variants import Variant
 from treeline.report_reuse import REUSED, kept_facts
 from treeline.time_limit import TimeLimit
@@ -34,6 +35,8 @@ TURN = np.radians(0.5)
 AT_ONCE = 8  # frames that take turns: each has buffers of its own, hundreds of bytes a pixel
 
 MakeFrame = Callable[[FrameOptions], HybridFrame]
+Counts = tuple[dict[str, int], dict[str, int]]  # rays and nodes by ray type
+PictureKey = tuple[FrameOptions, int, bool]  # what decides a picture, see `_key`
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,35 +101,55 @@ def measure_quality(
     every = list(by_options)
     done: dict[Variant, Quality] = {}
     longest = 0.0
-    for start in range(0, len(every), AT_ONCE):
-        if done and limit.left() < longest:
-            break
-        begun = limit.clock()
-        group = every[start : start + AT_ONCE]
-        counts, errors = {}, {}
-        progress.begin("counting and comparing", sum(len(by_options[o]) for o in group))
-        for options in group:
-            counts[options] = _count(make_frame(replace(options, count=True)))
-            for variant in by_options[options]:
-                key = _key(variant, options)
-                if key not in errors:  # several curves pass through the base
-                    errors[key] = _error(make_frame, options, variant, reference, pictures)
-                progress.advance(variant.name)
-        times, redrawn = _take_turns(make_frame, group, turns, warmup_ms, progress)
-        for options in group:
-            for variant in by_options[options]:
-                n = variant.samples
-                rays, nodes = ({k: n * c for k, c in of.items()} for of in counts[options])
-                ms = n * np.array(times[options])
-                error, kept = errors[_key(variant, options)], {}
-                if options in redrawn:
-                    passes, once = redrawn[options]
-                    steady = float(np.median(ms))
-                    kept = kept_facts(passes, steady, steady + once - steady / n)
-                done[variant] = Quality(variant, ms, rays, nodes, error, kept)
-        longest = max(longest, limit.clock() - begun)
-        keep(*_in_order(variants, done))
+    with PictureComparer(reference) as comparer:
+        for start in range(0, len(every), AT_ONCE):
+            if done and limit.left() < longest:
+                break
+            begun = limit.clock()
+            group = {options: by_options[options] for options in every[start : start + AT_ONCE]}
+            counts, errors = _look(make_frame, group, comparer, pictures, progress)
+            times, redrawn = _take_turns(make_frame, list(group), turns, warmup_ms, progress)
+            for options, its_variants in group.items():
+                for variant in its_variants:
+                    n = variant.samples
+                    rays, nodes = ({k: n * c for k, c in of.items()} for of in counts[options])
+                    ms = n * np.array(times[options])
+                    error, kept = errors[_key(variant, options)], {}
+                    if options in redrawn:
+                        passes, once = redrawn[options]
+                        steady = float(np.median(ms))
+                        kept = kept_facts(passes, steady, steady + once - steady / n)
+                    done[variant] = Quality(variant, ms, rays, nodes, error, kept)
+            longest = max(longest, limit.clock() - begun)
+            keep(*_in_order(variants, done))
     return _in_order(variants, done)
+
+
+def _look(
+    make_frame: MakeFrame,
+    group: Mapping[FrameOptions, Sequence[Variant]],
+    comparer: PictureComparer,
+    pictures: int,
+    progress: Progress,
+) -> tuple[dict[FrameOptions, Counts], dict[PictureKey, FrameError]]:
+    """What frames count and how far they are off. All comparisons have ended, so that none of them
+    runs beside frames that are timed."""
+    counts: dict[FrameOptions, Counts] = {}
+    begun: dict[PictureKey, Callable[[], FrameError]] = {}
+    progress.begin("counting and drawing", sum(map(len, group.values())))
+    for options, variants in group.items():
+        counts[options] = _count(make_frame(replace(options, count=True)))
+        for variant in variants:
+            key = _key(variant, options)
+            if key not in begun:  # several curves pass through the base
+                begun[key] = comparer.begin(_draw(make_frame, options, variant, pictures))
+            progress.advance(variant.name)
+    progress.begin("comparing", len(begun))
+    errors = {}
+    for key, result in begun.items():
+        errors[key] = result()
+        progress.advance()
+    return counts, errors
 
 
 def _in_order(
@@ -137,26 +160,34 @@ def _in_order(
     return found, [variant.name for variant in variants if variant not in done]
 
 
-def _key(variant: Variant, options: FrameOptions) -> tuple[FrameOptions, int, bool]:
+def _key(variant: Variant, options: FrameOptions) -> PictureKey:
     """What decides a picture."""
     return options, variant.samples, variant.moving
 
 
-def _count(frame: HybridFrame) -> tuple[dict[str, int], dict[str, int]]:
+def _count(frame: HybridFrame) -> Counts:
     """Rays and nodes of one frame, by ray type."""
     stats = draw_whole(frame, name="a counted frame")
     rays = {name: counted.rays for name, counted in stats.rays.items()}
     return rays, {name: counted.nodes or 0 for name, counted in stats.rays.items()}
 
 
-def _error(
-    make_frame: MakeFrame, options: FrameOptions, variant: Variant, reference: F32, pictures: int
-) -> FrameError:
+def _draw(
+    make_frame: MakeFrame, options: FrameOptions, variant: Variant, pictures: int
+) -> Iterator[tuple[F32, float]]:
+    """Pictures of a variant, each with its exposure."""
+
     def made() -> HybridFrame:
         return make_frame(options)
 
     inputs = approach(made().inputs) if variant.moving else ()
-    return frame_error(made, reference, pictures, samples=variant.samples, inputs=inputs)
+    return draw_pictures(made, pictures, samples=variant.samples, inputs=inputs)
+
+
+def first_picture(make_frame: MakeFrame, base: FrameOptions, variant: Variant) -> F32:
+    """The first of the pictures of which `measure_quality` says how far they are off."""
+    picture, _ = next(_draw(make_frame, variant.options(base), variant, 1))
+    return picture
 
 
 def approach(last: FrameInputs, frames: int = HISTORY_FRAMES) -> list[FrameInputs]:

@@ -151,7 +151,7 @@ def test_what_there_is_no_time_for_is_named(monkeypatch: pytest.MonkeyPatch, sil
 
     monkeypatch.setattr(quality, "AT_ONCE", 2)
     monkeypatch.setattr(quality, "_count", lambda frame: ({}, {}))
-    monkeypatch.setattr(quality, "_error", lambda *_: None)
+    monkeypatch.setattr(quality, "_draw", lambda *_: iter(()))
     monkeypatch.setattr(quality, "_take_turns", take_turns)
     chosen = variants(["history", "samples", "reflection bounces"])
     found, left_out = quality.measure_quality(
