@@ -73,7 +73,7 @@ class Quality:
         }
 
 
-Keep = Callable[[list[Quality], list[str]], None]
+Keep = Callable[[list[Quality]], None]
 
 
 def measure_quality(
@@ -87,13 +87,12 @@ def measure_quality(
     turns: int,
     warmup_ms: float = 0.0,
     limit: TimeLimit | None = None,
-    keep: Keep = lambda found, left_out: None,
-) -> tuple[list[Quality], list[str]]:
-    """Each of `variants` of `base`, in order, and the names of those that there was no time for.
-    `make_frame` gives frames their view and pose; `warmup_ms` is what frames that take turns are
-    drawn for, at least, before any is timed. Variants are measured AT_ONCE together, and `keep` is
-    given what is known after each such group; the first one is always measured. CheckFailed where a
-    frame was not whole."""
+    keep: Keep = lambda found: None,
+) -> list[Quality]:
+    """Each of `variants` of `base` that there was time for, in order. `make_frame` gives frames
+    their view and pose; `warmup_ms` is what frames that take turns are drawn for, at least, before
+    any is timed. Variants are measured AT_ONCE together, and `keep` is given what is known after
+    each such group; the first one is always measured. CheckFailed where a frame was not whole."""
     limit = limit or TimeLimit()
     by_options: dict[FrameOptions, list[Variant]] = {}
     for variant in variants:
@@ -121,7 +120,7 @@ def measure_quality(
                         kept = kept_facts(passes, steady, steady + once - steady / n)
                     done[variant] = Quality(variant, ms, rays, nodes, error, kept)
             longest = max(longest, limit.clock() - begun)
-            keep(*_in_order(variants, done))
+            keep(_in_order(variants, done))
     return _in_order(variants, done)
 
 
@@ -152,12 +151,8 @@ def _look(
     return counts, errors
 
 
-def _in_order(
-    variants: Sequence[Variant], done: Mapping[Variant, Quality]
-) -> tuple[list[Quality], list[str]]:
-    """Those that are done, and the names of the others."""
-    found = [done[variant] for variant in variants if variant in done]
-    return found, [variant.name for variant in variants if variant not in done]
+def _in_order(variants: Sequence[Variant], done: Mapping[Variant, Quality]) -> list[Quality]:
+    return [done[variant] for variant in variants if variant in done]
 
 
 def _key(variant: Variant, options: FrameOptions) -> PictureKey:

@@ -14,7 +14,7 @@ from engine.gpu.errors import UserError
 from treeline.contact_sheet import Panel, contact_sheet
 from treeline.error_rows import precise
 from treeline.image_error import F32, displayed
-from treeline.quality import Quality, pareto
+from treeline.quality import pareto
 from treeline.report_reuse import REUSED, kept_sentence
 from treeline.report_table import make_table, number, timing_label
 
@@ -74,26 +74,25 @@ def quality_tables(record: dict[str, Any]) -> Group:
 
 
 def quality_sheet(
-    found: Sequence[Quality],
+    shown: Sequence[tuple[dict[str, Any], F32]],
     reference: F32,
     largest: tuple[int, int],
     corner: tuple[int, int] | None,
     exposure: float,
 ) -> NDArray[np.uint8]:
-    """The reference and each variant's first picture, cut to at most `largest` (width, height) from
-    `corner` (x, y) on; None: from their middle."""
+    """The reference and the pictures of variants, each with its row of the record, cut to at most
+    `largest` (width, height) from `corner` (x, y) on; None: from their middle."""
     height, width = reference.shape[:2]
     across, down = min(width, largest[0]), min(height, largest[1])
     x, y = corner or ((width - across) // 2, (height - down) // 2)
     x, y = min(x, width - across), min(y, height - down)
 
     def cut(picture: F32) -> NDArray[np.uint8]:
-        shown = displayed(np.nan_to_num(picture[y : y + down, x : x + across]), exposure)
-        return np.rint(np.clip(shown, 0, 1) * 255).astype(np.uint8)
+        part = displayed(np.nan_to_num(picture[y : y + down, x : x + across]), exposure)
+        return np.rint(np.clip(part, 0, 1) * 255).astype(np.uint8)
 
     panels = [Panel("reference", cut(reference))]
-    for quality in found:
-        error = precise(quality.error.mean("relative_mse"))
-        caption = f"{quality.variant.name}\n{number(quality.median_ms)} ms, relative MSE {error}"
-        panels.append(Panel(caption, cut(quality.error.pictures[0])))
+    for row, picture in shown:
+        ms, error = number(row["ms"]["median"]), precise(row["relative_mse"])
+        panels.append(Panel(f"{row['name']}\n{ms} ms, relative MSE {error}", cut(picture)))
     return contact_sheet(panels, SHEET_COLUMNS)

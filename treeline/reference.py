@@ -4,6 +4,7 @@ A reference made here is the mean of many frames of the same scene, camera, ligh
 everything full and other random numbers, so that its noise is not the frame's own.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +122,15 @@ def make_reference(make_frame: MakeFrame, options: FrameOptions, samples: int) -
     if not stats.valid:
         raise CheckFailed(f"the reference misses rays: {'; '.join(stats.failures) or 'no room'}")
     return RadiancePicture(frame.radiance(), {"samples": samples, "seed": full.seed})
+
+
+def reference_facts(wanted: Path | int, picture: RadiancePicture | None) -> dict[str, Any]:
+    """What a record says of a reference: a file's picture, or one made of so many samples."""
+    if picture is None:
+        return {"source": "made here", "samples": wanted}
+    assert isinstance(wanted, Path)
+    digest = hashlib.sha256(np.ascontiguousarray(picture.pixels).tobytes()).hexdigest()
+    return {"source": wanted.name, "samples": picture.facts.get("samples"), "sha256": digest}
 
 
 def load_reference(path: Path, facts: dict[str, Any]) -> RadiancePicture:

@@ -1,6 +1,6 @@
 """`treeline curve`: cost against error, one option at a time."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 GPU_DEFAULTS = ("1920x1080", 1024, 4, 20)
 CPU_DEFAULTS = ("192x108", 64, 2, 4)
 GPU_WARMUP_MS = 1000.0  # an idle GPU needs about a second of work to reach its clock
-PARTIAL = "curve.json.partial"  # beside curve.json, until all is measured
 LARGEST_CROP = (400, 225)  # of a variant, in the pictures side by side
 
 
@@ -74,6 +73,14 @@ def curve(
     shown: Annotated[
         str, typer.Option(metavar="NAME;NAME", help="Variants that sheet.png shows. Default: all.")
     ] = "",
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with what the folder has of an earlier run at the same commit and settings "
+            "that was ended, or left curves out.",
+        ),
+    ] = False,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -93,12 +100,14 @@ def curve(
     frames with everything full. Frames that remember light are the 16th of a still camera's, or of
     one that walks and turns until it stands where the reference was made.
 
-    Until all are measured, curve.json.partial in the folder has those that are; --from draws it.
+    Until all are measured, curve.json.partial in the folder has those that are: --resume goes on
+    with it, --from draws it.
     """
     from importlib.util import find_spec
 
     from treeline.pictures import save_png
     from treeline.quality_picture import draw_curve
+    from treeline.quality_resume import PARTIAL, RECORD
     from treeline.quality_table import quality_tables, read_record
 
     corner = _parse_corner(crop)
@@ -115,6 +124,7 @@ def curve(
         time=time,
         clip=clip,
         partial=partial,
+        resume=resume,
     )
     written = ["curve.png"]
     with whole_folder(out) as folder:
@@ -123,9 +133,9 @@ def curve(
             draw_curve(folder / "curve.png", measured)
         else:
             measured, sheet = _measure(common, asked, corner)
-            (folder / "curve.json").write_text(json_text(measured), encoding="utf-8")
+            (folder / RECORD).write_text(json_text(measured), encoding="utf-8")
             save_png(folder / "sheet.png", sheet)
-            written = ["curve.json", "sheet.png"]
+            written = [RECORD, "sheet.png"]
             if find_spec("matplotlib") is not None:
                 draw_curve(folder / "curve.png", measured)
                 written.append("curve.png")
@@ -157,6 +167,7 @@ class Asked:
     time: float | None
     clip: str | None
     partial: Path  # for what is known so far
+    resume: bool
 
 
 def _measure(
@@ -169,10 +180,11 @@ def _measure(
     from treeline import structures
     from treeline.frame_error import bad_pixels_sentence
     from treeline.image_error import FORMULAS
-    from treeline.quality import Quality, measure_quality
+    from treeline.quality import Quality, first_picture, measure_quality
+    from treeline.quality_resume import earlier_record, rows_to_keep
     from treeline.quality_table import quality_sheet
     from treeline.quality_variants import variants
-    from treeline.reference import make_reference, parse_reference
+    from treeline.reference import make_reference, parse_reference, reference_facts
     from treeline.report_context import plain, structure_context
 
     chosen = variants(asked.only)
@@ -181,6 +193,7 @@ def _measure(
             there = "; ".join(variant.name for variant in chosen)
             raise UserError(f"no variant is named '{name}'; there are {there}")
     given = parse_reference(asked.reference) if asked.reference is not None else None
+    earlier = earlier_record(asked.partial.parent) if asked.resume else None
     with steps(common.quiet) as progress:
         device = common.open_device()
         defaults = CPU_DEFAULTS if device.info.is_cpu else GPU_DEFAULTS
@@ -193,6 +206,26 @@ def _measure(
         pose = choose_pose(scene, asked.time, asked.clip)
         posed: dict[str, Any] = pose.fields() if pose else {}
         picture = read_reference(wanted, scene, base, posed)
+        known = {
+            "context": structure_context(
+                scene, common.scene_name, device, common.build_options(), common.group
+            ),
+            "width": width,
+            "height": height,
+            "frame": plain(asdict(base)),
+            "pose": plain(posed),
+            "pictures": asked.pictures or defaults[2],
+            "turns": turns,
+            "formulas": FORMULAS,
+            "reference": reference_facts(wanted, picture),
+        }
+        names = [variant.name for variant in chosen]
+        kept: dict[str, dict[str, Any]] = {}
+        if earlier is not None:
+            kept = rows_to_keep(*earlier, known, names)
+            dates = [*earlier[1].get("earlier", ()), earlier[1]["context"]["date"]]
+            known["earlier"] = dates
+            note(f"{earlier[0]} has {len(kept)} of {len(names)} variants", quiet=common.quiet)
         prepared = structures.build_for(common, scene, progress, device=device).prepared
         on_gpu = GpuScene(device, prepared)
 
@@ -205,48 +238,48 @@ def _measure(
             assert isinstance(wanted, int)
             progress.begin(f"making a reference of {wanted} samples")
             picture = make_reference(make_frame, base, wanted)
-        build = common.build_options()
-        known = {
-            "context": structure_context(scene, common.scene_name, device, build, common.group),
-            "width": width,
-            "height": height,
-            "pose": plain(posed),
-            "turns": turns,
-            "formulas": FORMULAS,
-            "reference": {
-                "source": wanted.name if isinstance(wanted, Path) else "made here",
-                "samples": picture.facts.get("samples"),
-            },
-        }
 
-        def record(found: list[Quality], left_out: list[str]) -> dict[str, Any]:
-            rows = [plain(quality.row()) for quality in found]
-            return {**known, "variants": rows, "left_out": left_out}
+        def record(found: list[Quality]) -> dict[str, Any]:
+            rows = {**kept, **{item.variant.name: plain(item.row()) for item in found}}
+            left_out = [name for name in names if name not in rows]
+            return {
+                **known,
+                "variants": [rows[name] for name in names if name in rows],
+                "left_out": left_out,
+            }
 
-        def keep(found: list[Quality], left_out: list[str]) -> None:
+        def keep(found: list[Quality]) -> None:
             with whole_file(asked.partial) as path:
-                path.write_text(json_text(record(found, left_out)), encoding="utf-8")
+                path.write_text(json_text(record(found)), encoding="utf-8")
 
-        found, left_out = measure_quality(
+        found = measure_quality(
             make_frame,
             base,
             picture.pixels,
-            chosen,
+            [variant for variant in chosen if variant.name not in kept],
             progress,
-            pictures=asked.pictures or defaults[2],
+            pictures=known["pictures"],
             turns=turns,
             warmup_ms=0.0 if device.info.is_cpu else GPU_WARMUP_MS,
             limit=asked.limit,
             keep=keep,
         )
+        measured = record(found)
+        drawn = {item.variant.name: item.error.pictures[0] for item in found}
+        rows = {row["name"]: row for row in measured["variants"]}
+        wanted_rows = [n for n in names if n in rows and (not asked.shown or n in asked.shown)]
+        again = [v for v in chosen if v.name in wanted_rows and v.name not in drawn]
+        if again:
+            progress.begin("drawing what was measured before", len(again))
+        for variant in again:
+            drawn[variant.name] = first_picture(make_frame, base, variant)
+            progress.advance(variant.name)
     for quality in found:
         said = bad_pixels_sentence(quality.error.bad_pixels)
         if said:
             note(f"warning: {quality.variant.name}: {said}")
-    seen = [quality for quality in found if not asked.shown or quality.variant.name in asked.shown]
-    return record(found, left_out), quality_sheet(
-        seen, picture.pixels, LARGEST_CROP, corner, base.exposure
-    )
+    shown = [(rows[name], drawn[name]) for name in wanted_rows]
+    return measured, quality_sheet(shown, picture.pixels, LARGEST_CROP, corner, base.exposure)
 
 
 def _names(text: str) -> list[str]:
