@@ -4,14 +4,17 @@
 
 Each step is a command of its own in a fresh process, bounded in time, and its record is put into
 the folder as RECORD-TAG.json as soon as it is whole (default: `benchmarks/records`, the committed
-ones): what was measured before a step fails, or the time is up, stays. Steps stand in the order of
-what most readers ask for. `--assets` holds the models that kitchen_frame.toml names, and
-kitchen.glb; without it only the hall is measured. `--only` takes steps whose name has one of the
-words, comma-separated; `--list` names them. Exit code 1: a record is missing. Pictures are
-`benchmarks.frame_pictures` and `benchmarks.view_pictures`; tables are made from the records by
-`benchmarks.readme_tables` and `benchmarks.quality_tables`.
+ones): what was measured before a step fails, or the time is up, stays. RECORD-TAG.part beside it
+has what a long step has measured so far: the same command goes on with it, at the same commit.
+Steps stand in the order of what most readers ask for. `--assets` holds the models that
+kitchen_frame.toml names, and kitchen.glb; without it only the hall is measured. `--only` takes
+steps whose name has one of the words, comma-separated; `--list` names them. Exit code 1: a record
+is missing, or lacks something. Pictures are `benchmarks.frame_pictures` and
+`benchmarks.view_pictures`; tables are made from the records by `benchmarks.readme_tables`.
 """
 
+import fcntl
+import json
 import os
 import shutil
 import signal
@@ -36,18 +39,23 @@ TREELINE = (sys.executable, "-m", "treeline")
 PYTHON = (sys.executable, "-m")
 # What is asked first: where the time is up, the others are left out.
 CURVES_FIRST = ("samples", "reflection scale", "history", "denoiser, history 16", "no rays")
+# Of a step's seconds, what its command may plan with: it ends what it has begun.
+OWN_SHARE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A command that makes a record. `{made}` in it stands for a folder, in which it writes the
-    file `made`; after `limit_s` seconds it is stopped and has made nothing."""
+    file `made`; after `limit_s` seconds it is stopped and has made nothing. `{minutes}` stands for
+    what it should take of that by itself. One that `resumes` goes on with what it finds in the
+    folder, which is kept until the record is whole: until it has no `left_out`."""
 
     record: str
     command: tuple[str, ...]
     made: str
     limit_s: float
     needs_assets: bool = False
+    resumes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ class Sizes:
 
     report: dict[str, str]
     frames: str
+    path_frames: str  # of a camera path
     curve: dict[str, str]
     curve_reference: str
     curve_turns: str
@@ -70,6 +79,7 @@ SCENE_NAMES = ("hall", "kitchen", "hall-frame", "kitchen-frame")
 GPU = Sizes(
     report=dict.fromkeys(SCENE_NAMES, "1920x1080"),
     frames="60",
+    path_frames="240",
     curve=dict.fromkeys(SCENE_NAMES, "1280x720"),
     curve_reference="256",
     curve_turns="8",
@@ -87,6 +97,7 @@ CPU = Sizes(
         "kitchen-frame": "240x135",
     },
     frames="5",
+    path_frames="12",
     curve={"hall": "160x90", "kitchen-frame": "112x63"},
     curve_reference="64",
     curve_turns="4",
@@ -119,12 +130,15 @@ def moment_of(name: str) -> tuple[str, ...]:
 def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
     """Every step, in order; those that need models say so."""
 
-    def step(record: str, scene: str, made: str, limit_s: float, *command: str) -> Step:
+    def step(
+        record: str, scene: str, made: str, limit_s: float, *command: str, resumes: bool = False
+    ) -> Step:
         needs = scene.startswith("kitchen")
-        return Step(f"{record}-{scene}", command, made, limit_s * sizes.limit, needs)
+        return Step(f"{record}-{scene}", command, made, limit_s * sizes.limit, needs, resumes)
 
     steps = []
     how: tuple[str, ...]
+    size: tuple[str, ...]
     for name in SCENE_NAMES:
         whole = (*TREELINE, "report", *scene_of(name, assets), *moment_of(name))
         size = ("--size", sizes.report[name], "--frames", sizes.frames)
@@ -135,9 +149,18 @@ def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
         whole = (*TREELINE, "curve", *scene_of(name, assets), *moment_of(name))
         whole = (*whole, "--only", ";".join(curves))
         how = ("--reference", sizes.curve_reference, "--turns", sizes.curve_turns)
-        how = (*how, "--minutes", f"{1.4 * sizes.limit:g}")
-        size = ("--size", sizes.curve[name], "--pictures", "2")
-        steps.append(step("curve", name, "curve.json", 115, *whole, *how, *size, "--out", "{made}"))
+        how = (*how, "--minutes", "{minutes}", "--resume")
+        size = ("--size", sizes.curve[name], "--pictures", "2", "--out", "{made}")
+        steps.append(step("curve", name, "curve.json", 360, *whole, *how, *size, resumes=True))
+    along = ("--frames", sizes.path_frames, "--camera-path")
+    for record, name, seconds, how in (
+        ("fallback", "hall", 60, ("--frames", sizes.frames)),
+        ("fallback-path", "hall-frame", 150, along),
+        ("fallback-path-new-probe", "hall-frame", 150, (*along, "--probe-distance", "0")),
+    ):
+        whole = (*TREELINE, "report", *scene_of(name, assets), "--size", sizes.report[name])
+        whole = (*whole, "--reflections", "screen", "--shadows", "map", *how)
+        steps.append(step(record, name, "report.json", seconds, *whole, "--out", "{made}"))
     for name in pair:
         whole = (*TREELINE, "ablate", *scene_of(name, assets), "--pairs", sizes.pairs)
         whole = (*whole, "--minutes", f"{1 * sizes.limit:g}")
@@ -163,29 +186,52 @@ def make_steps(sizes: Sizes, assets: Path | None) -> list[Step]:
 
 
 def run_step(step: Step, place: Path, limit_s: float) -> str:
-    """Runs a step and puts its record at `place`. Says why there is none, or nothing: a step that
-    ends with an exit code makes none, whatever it wrote."""
-    with tempfile.TemporaryDirectory() as made:
-        command = [part.replace("{made}", made) for part in step.command]
-        with open(Path(made) / "log", "w+") as log:
-            process = subprocess.Popen(
-                command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-            try:
-                code = process.wait(limit_s)
-            except subprocess.TimeoutExpired:
-                stop(process)
-                return f"not done within {limit_s:.3g} s"
-            except BaseException:
-                stop(process)
-                raise
-            log.seek(0)
-            lines = [line for line in log.read().splitlines() if line.strip()]
-        result = Path(made) / step.made
-        if code != 0 or not result.exists():
-            return f"exit code {code}: {lines[-1] if lines else 'nothing was printed'}"
-        with whole_file(place) as path:
-            shutil.copyfile(result, path)
+    """Runs a step and puts its record at `place`. Says what is amiss, or nothing: a step that ends
+    with an exit code makes no record, whatever it wrote."""
+    if not step.resumes:
+        with tempfile.TemporaryDirectory() as made:
+            return _run(step, Path(made), place, limit_s)
+    parts = place.with_suffix(".part")
+    parts.mkdir(parents=True, exist_ok=True)
+    fault = _run(step, parts, place, limit_s)
+    if not fault:
+        left_out = json.loads(place.read_text(encoding="utf-8")).get("left_out")
+        if left_out:
+            return f"{len(left_out)} left out for want of time; the same command goes on with it"
+        shutil.rmtree(parts)
+    return fault
+
+
+def _run(step: Step, made: Path, place: Path, limit_s: float) -> str:
+    """The same, in the folder `made`."""
+    minutes = f"{OWN_SHARE * limit_s / 60:.3g}"
+    filled = [part.replace("{made}", str(made)) for part in step.command]
+    command = [part.replace("{minutes}", minutes) for part in filled]
+    with open(made / "log", "a+") as log:
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the step holds it as its output
+        except BlockingIOError:
+            return f"{made} is in use: an earlier run of this step has not ended"
+        log.truncate(0)
+        # A group of its own, which `stop` ends; in this session, with which it ends, too.
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, process_group=0
+        )
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            stop(process)
+            return f"not done within {limit_s:.3g} s"
+        except BaseException:
+            stop(process)
+            raise
+        log.seek(0)
+        lines = [line for line in log.read().splitlines() if line.strip()]
+    result = made / step.made
+    if code != 0 or not result.exists():
+        return f"exit code {code}: {lines[-1] if lines else 'nothing was printed'}"
+    with whole_file(place) as path:
+        shutil.copyfile(result, path)
     return ""
 
 

@@ -1,9 +1,11 @@
 """The command that makes an adapter's records: what it runs, and what a step leaves behind."""
 
+import fcntl
 import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,9 @@ def test_every_command_is_one_that_treeline_takes(sizes: Sizes) -> None:
     for step in make_steps(sizes, ASSETS):
         if step.command[1:3] != ("-m", "treeline"):
             continue
-        name, *arguments = (part.replace("{made}", "/made") for part in step.command[3:])
+        name, *arguments = (
+            part.replace("{made}", "/made").replace("{minutes}", "1") for part in step.command[3:]
+        )
         of_name = command.commands[name]
         context = of_name.make_context(name, arguments, resilient_parsing=False)
         parsed += 1
@@ -64,6 +68,50 @@ def test_a_failure_says_its_last_line_and_leaves_the_old_record(tmp_path: Path) 
     )
     assert run_step(python(late), place, 10.0) == "exit code 1: a fault found"
     assert place.read_text() == "old"
+
+
+# Measures one of three things each time that it is run, and says what is left.
+RESUMING = """
+import json, pathlib, sys
+made = pathlib.Path(sys.argv[1])
+(made / "progress").open("a").write("x")
+done = len((made / "progress").read_text())
+if done == 2:
+    raise SystemExit("ended in the middle")
+(made / "made.json").write_text(json.dumps({"done": done, "left_out": ["c"][done // 3:]}))
+"""
+
+
+def test_a_step_that_resumes_finds_what_it_left(tmp_path: Path) -> None:
+    step = replace(python(RESUMING), resumes=True)
+    place, parts = tmp_path / "it-here.json", tmp_path / "it-here.part"
+    said = run_step(step, place, 10.0)
+    assert said == "1 left out for want of time; the same command goes on with it"
+    assert json.loads(place.read_text())["done"] == 1  # what there is can be used
+    assert run_step(step, place, 10.0) == "exit code 1: ended in the middle"
+    assert json.loads(place.read_text())["done"] == 1 and parts.is_dir()
+    assert run_step(step, place, 10.0) == ""
+    assert json.loads(place.read_text()) == {"done": 3, "left_out": []} and not parts.exists()
+
+
+def test_a_step_that_still_runs_is_left_alone(tmp_path: Path) -> None:
+    """Whoever started it may have been killed: two would write the same files."""
+    step = replace(python("pass"), resumes=True)
+    parts = tmp_path / "it-here.part"
+    parts.mkdir()
+    with open(parts / "log", "w") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        said = run_step(step, tmp_path / "it-here.json", 10.0)
+    assert said == f"{parts} is in use: an earlier run of this step has not ended"
+
+
+def test_a_command_is_told_less_than_its_step_may_take(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib; (pathlib.Path(sys.argv[1]) / 'made.json').write_text(sys.argv[2])"
+    )
+    step = replace(python(program), command=(*python(program).command, "{minutes}"))
+    assert run_step(step, tmp_path / "it.json", 60.0) == ""
+    assert 0.5 < float((tmp_path / "it.json").read_text()) < 1.0
 
 
 def test_a_step_out_of_time_is_stopped_with_what_it_started(tmp_path: Path) -> None:
