@@ -55,6 +55,11 @@ class PreparedScene:
     opacity: tuple[U8, ...]
     bounds: F64
 
+    def __repr__(self) -> str:
+        """In one line: nobody reads all of the arrays."""
+        size = f"{len(self.bvh.blas_stats):,} BLAS, {self.bvh.words.nbytes:,} bytes"
+        return f"<PreparedScene {self.scene.name}, group {self.group}: {size}>"
+
     @property
     def diagonal(self) -> float:
         """Of the scene's box, in metres."""

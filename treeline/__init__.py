@@ -131,14 +131,20 @@ def cast_rays(
     float32 [n] (inf on a miss), `uv` float32 [n, 2] (weights of the triangle's second and third
     vertex), and `object_ids`, `primitive_ids`, `instance_ids` uint32 [n] (0xffffffff on a miss).
     Raises ValueError for another shape, and for a ray that is not finite in float32 (t_max may be
-    inf) with its number; RuntimeError where traversal failed.
+    inf) with its number; TypeError for a scene that was not built and for complex numbers;
+    RuntimeError where traversal failed.
     """
     import numpy as np
 
     from bvh.gpu.default_kernel import default_kernel
     from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans, scene_has_spheres
     from bvh.rays import make_rays
+    from passes.prepare import PreparedScene
 
+    if not isinstance(prepared, PreparedScene):
+        raise TypeError(f"cast_rays takes a scene that build gave, not {type(prepared).__name__}")
+    if np.iscomplexobj(rays):
+        raise TypeError("rays are real numbers, not complex ones")
     with np.errstate(over="ignore"):  # told below
         given = np.asarray(rays, np.float32)
     if given.ndim != 2 or given.shape[1] not in (6, 8):

@@ -84,6 +84,11 @@ class Scene:
                 f"{self.name}: {len(self.lights)} area lights, the limit is {MOST_LIGHTS}"
             )
 
+    def __repr__(self) -> str:
+        """In one line: nobody reads all of the arrays."""
+        count = f"{self.triangle_count:,} triangles in {len(self.instances):,} instances"
+        return f"<Scene {self.name}: {count}, {len(self.materials):,} materials>"
+
     @property
     def lights(self) -> tuple[RectLight, ...]:
         return (self.light, *self.more_lights)

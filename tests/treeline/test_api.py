@@ -1,5 +1,6 @@
 """`import treeline as tl`: load, build, render and cast rays from Python."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def test_what_was_forgotten_is_said(device: Any, prepared: Any) -> None:
         tl.build("kitchen.glb")
     with pytest.raises(TypeError, match="a scene that build gave, not Scene"):
         tl.render(prepared.scene, 8, 8, device=device)
+    with pytest.raises(TypeError, match="a scene that build gave, not Scene"):
+        tl.cast_rays(prepared.scene, np.ones((1, 6)), device=device)
+    with pytest.raises(TypeError, match="not complex"):
+        tl.cast_rays(prepared, np.ones((1, 6), np.complex64), device=device)
+
+
+def test_scenes_are_shown_in_a_line(prepared: Any) -> None:
+    assert re.fullmatch(
+        r"<Scene \w+: [\d,]+ triangles in 1 instances, 1 materials>", repr(prepared.scene)
+    )
+    assert re.fullmatch(r"<PreparedScene \w+, group static: 1 BLAS, [\d,]+ bytes>", repr(prepared))
 
 
 def test_render(device: Any, prepared: Any) -> None:
