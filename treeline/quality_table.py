@@ -23,6 +23,7 @@ COLUMNS = (
     *("relative MSE", "+-", "trimmed", "bias %", "FLIP"),
 )
 SHEET_COLUMNS = 4
+SHEET_WIDTH = 256  # pixels a picture at least: those of a CPU adapter are smaller than their names
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -81,15 +82,18 @@ def quality_sheet(
     exposure: float,
 ) -> NDArray[np.uint8]:
     """The reference and the pictures of variants, each with its row of the record, cut to at most
-    `largest` (width, height) from `corner` (x, y) on; None: from their middle."""
+    `largest` (width, height) from `corner` (x, y) on; None: from their middle. Pixels of small
+    pictures are shown larger."""
     height, width = reference.shape[:2]
     across, down = min(width, largest[0]), min(height, largest[1])
     x, y = corner or ((width - across) // 2, (height - down) // 2)
     x, y = min(x, width - across), min(y, height - down)
+    times = -(-SHEET_WIDTH // across)
 
     def cut(picture: F32) -> NDArray[np.uint8]:
         part = displayed(np.nan_to_num(picture[y : y + down, x : x + across]), exposure)
-        return np.rint(np.clip(part, 0, 1) * 255).astype(np.uint8)
+        pixels = np.rint(np.clip(part, 0, 1) * 255).astype(np.uint8)
+        return pixels.repeat(times, axis=0).repeat(times, axis=1)
 
     panels = [Panel("reference", cut(reference))]
     for row, picture in shown:

@@ -214,7 +214,8 @@ def test_few_repetitions_are_never_certain(
     a, b = write(record(rng, 3)), write(record(rng, 3, dict.fromkeys(PASSES, 2.0)))
     result = run("compare", a, b)
     assert result.exit_code == 0 and "3 and 3 repetitions cannot be certain" in result.stderr
-    assert f"each file needs {fewest_samples(0.01)}" in result.stderr
+    fewest = fewest_samples(0.01)
+    assert f"each file needs {fewest} (report --frames {fewest})" in result.stderr
     assert least_p(5, 5) < 0.01 < least_p(4, 4) and fewest_samples(0.01) == 5
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine.gpu.errors import CheckFailed, UserError
+from treeline.cli.fit import left_out_text, percent
 from treeline.cost_fit import FEWEST_RUNS
 from treeline.cost_terms import BY_NODES, BY_SUBGROUPS, CHAPTER, Counted
 from treeline.fit_design import CHOSEN
@@ -167,6 +168,9 @@ def test_the_frames_error_is_that_of_all_types_together(bench: Any, silent: Any)
         for fitted in parts.values():
             errors[has] += fitted.left_out
     assert found.left_out_ms == pytest.approx(np.sqrt(np.mean(errors**2))) and errors.any()
+    share = f"{100 * found.left_out_share:.1f}%"
+    assert share in left_out_text(CHAPTER, found.facts())
+    assert [percent(part) for part in (0.5, np.inf, np.nan)] == ["50.0", "-", "-"]
 
 
 def test_a_type_in_few_runs_is_refused(bench: Any, silent: Any) -> None:
@@ -180,6 +184,7 @@ def test_a_type_in_few_runs_is_refused(bench: Any, silent: Any) -> None:
     assert few < FEWEST_RUNS
     assert found.types["occlusion"] == f"{few} runs send occlusion rays, 8 are needed"
     assert isinstance(found.types["shadow"], dict) and np.isnan(found.left_out_ms)
+    assert left_out_text(CHAPTER, found.facts()).startswith("Left out, chapter: not known")
     broken = replace(measured[4].frames[0], valid=False)
     with pytest.raises(UserError, match="a run dropped rays or failed"):
         fit_frame(design, [*measured[:4], replace(measured[4], frames=(broken,)), *measured[5:]])

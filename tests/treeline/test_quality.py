@@ -226,7 +226,7 @@ def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None
     assert noise["history 16"] == pytest.approx(noise["16 samples"], rel=0.05)
     assert noise["16 samples"] < noise["history 4"] < noise["2 samples"]
     assert all(abs(row["bias"]) < 0.05 for row in rows.values())
-    for name, text in (("curve.png", 1000), ("sheet.png", 4 * 40)):
+    for name, text in (("curve.png", 1000), ("sheet.png", 4 * 256)):
         with Image.open(out / name) as image:
             assert image.width >= text
     assert "Pareto front" in shown.stdout and "history 16" in shown.stdout

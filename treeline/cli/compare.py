@@ -62,9 +62,10 @@ def compare(
         for file, name in found.only:
             print(f"only in {a if file == 'a' else b}: {name}")
     if few := comparing.too_few(found):
+        fewest = comparing.fewest_samples(found.limit)
         note(
             f"{few[0].samples[0]} and {few[0].samples[1]} repetitions cannot be certain of any of "
-            f"{len(few)} rows; each file needs {comparing.fewest_samples(found.limit)}",
+            f"{len(few)} rows; each file needs {fewest} (report --frames {fewest})",
             quiet=common.quiet,
         )
     if slower := found.named("slower"):

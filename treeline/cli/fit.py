@@ -1,6 +1,7 @@
 """`treeline fit`: the cost formula's coefficients on this adapter and scene, with what they are
 worth."""
 
+import math
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -120,13 +121,27 @@ def _print_formula(name: str, facts: dict[str, Any], runs: int) -> None:
                 if row["refused"]:
                     refused.append(f"{ray_type}, {part} by {row['term']}: {row['refused']}")
     columns = ("ray type", "part by term", "ns", "interval, 95%", "rank", "left out, %")
-    print_table(make_table(f"The {name} formula over {runs} runs", columns, rows))
+    print_table(make_table(f"Formula: {name}, over {runs} runs", columns, rows))
     for line in refused:
         print(f"refused: {line}")
-    print(
-        f"Left out, {name}: {number(facts['left_out_ms'])} ms, "
-        f"{number(100 * facts['left_out_share'], 1)}% of what the ray types take"
-    )
+    print(left_out_text(name, facts))
+
+
+def left_out_text(name: str, facts: dict[str, Any]) -> str:
+    """The error of a formula on a run left out, or that there is none to tell."""
+    from treeline.report_table import number
+
+    if not math.isfinite(facts["left_out_ms"]):
+        return f"Left out, {name}: not known, as of a part or a ray type it is not (see above)"
+    share = percent(facts["left_out_share"])
+    return f"Left out, {name}: {number(facts['left_out_ms'])} ms, {share}% of what ray types take"
+
+
+def percent(share: float) -> str:
+    """Of an error; a dash where one run alone says what something costs, so that there is none."""
+    from treeline.report_table import number
+
+    return number(100 * share, 1) if math.isfinite(share) else "-"
 
 
 def _line(
@@ -139,5 +154,5 @@ def _line(
         "refused" if row["refused"] else number(row["ns"], 1),
         "" if interval is None else f"{interval[0]:,.1f} .. {interval[1]:,.1f}",
         str(fitted["rank"]),
-        number(100 * fitted["left_out_share"], 1),
+        percent(fitted["left_out_share"]),
     )
