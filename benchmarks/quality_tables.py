@@ -2,7 +2,8 @@
 
 `python -m benchmarks.quality_tables` writes docs/quality.md, every variant of the records there are
 in benchmarks/records, an adapter a table, and draws each record's curve beside it; a few variants
-stand in the README (`IN_README`).
+stand in the README (`IN_README`), whose command, `python -m benchmarks.readme_tables`, writes both.
+What the page says of an adapter's numbers is made from its records, too.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 from benchmarks.committed_records import RECORDS, ROOT, Record, ms, read, short_adapter
 from treeline.quality_picture import draw_curve
+from treeline.quality_variants import BASE
 
 PAGE = ROOT / "docs" / "quality.md"
 IN_README = (
@@ -24,13 +26,11 @@ TEXT = """# What each option costs, and what it does to the picture
 
 Each variant is the frame as it comes without options but for what its name says. Error is against
 the mean of many frames with everything full: rays up to every roughness, four bounces, full
-resolution, neither history nor denoiser. Relative MSE is of linear radiance, and one lamp seen
-in a mirror outweighs all the rest of it, so mirrors send a ray a pixel at half and quarter scale,
-too (`--narrow-lobes shared`: they do not). It is large where few pixels are far off: with two
-bounces and more for one that a lamp reaches by way of both, and at 1280x720 for the lamp's outline
-in the hall's sphere, which bends what it mirrors: with history while moving, and with half scale
-before such pixels sent their own rays (commit 9944ca0; by llvmpipe 2.8 became 0.03 there). FLIP
-(of what a screen shows, 0 to 1) says little of them.
+resolution, neither history nor denoiser. Relative MSE is of linear radiance; in brackets, where a
+record has it, stands what it is without the worst 0.1% of pixels. A lamp that a few paths find, or
+that is seen in a mirror, can outweigh all the rest of it, so mirrors send a ray a pixel at half and
+quarter scale, too (`--narrow-lobes shared`: they do not). FLIP (of what a screen shows, 0 to 1)
+says little of such pixels. Below each table stand its rows that are of that kind.
 Frames that remember light are the 16th of a still camera's, or with "moving" of one that walks and
 turns until it stands there. "no rays" is `--reflections screen --shadows map`, of a still view: its
 maps and its probe are kept from the frames before.
@@ -39,6 +39,11 @@ Side by side, larger (288x162, one picture each):
 [the hall](quality-hall-sheet.jpg), [the kitchen frame](quality-kitchen-frame-sheet.jpg).
 
 """
+
+FEW = 10.0  # times the error of all other pixels, or the base's: few pixels make it
+ALIKE = 1.25  # times the base's FLIP: the picture looks no worse
+
+Row = dict[str, Any]
 
 # By scene: the record whose rays and errors are shown, then those that only add times.
 NAMES = (
@@ -78,27 +83,34 @@ def _cells(records: Sequence[Record], name: str) -> list[str]:
     return [*times, f"{sum(first['rays'].values()):,}", _error(first), _flip(first)]
 
 
-def _error(row: dict[str, Any]) -> str:
-    return f"{row['relative_mse']:.3g}"
+def _error(row: Row) -> str:
+    trimmed = row.get("trimmed_mse")  # records of before it lack it
+    return f"{row['relative_mse']:.3g}" + ("" if trimmed is None else f" ({trimmed:.3g})")
 
 
-def _flip(row: dict[str, Any]) -> str:
+def _flip(row: Row) -> str:
     return "-" if row["flip"] is None else f"{row['flip']:.3f}"
 
 
 def _stated(groups: Sequence[Sequence[Record]]) -> str:
     """Where the numbers come from."""
+    records = [record for group in groups for record in group]
+    stated = "Rays and errors are the first adapter's. "
+    if any("trimmed_mse" in row for record in records for row in record["variants"]):
+        stated += "In brackets: without the worst 0.1% of pixels. "
     parts = []
-    for records in groups:
-        for record in records:
-            context = record["context"]
-            parts.append(
-                f"{context['scene']}, {short_adapter(context['adapter'])}: "
-                f"{record['width']}x{record['height']}, reference of "
-                f"{record['reference']['samples']:,} samples, {context['timing_source']}, commit "
-                f"{context['commit']}"
-            )
-    return "Rays and errors are the first adapter's. " + "; ".join(parts) + "."
+    for record in records:
+        context, runs = record["context"], len(record.get("earlier", ())) + 1
+        parts.append(
+            f"{_place(record)}: {record['width']}x{record['height']}, reference of "
+            f"{record['reference']['samples']:,} samples, {context['timing_source']}, commit "
+            f"{context['commit']}" + (f", measured in {runs} runs" if runs > 1 else "")
+        )
+    return stated + "; ".join(parts) + "."
+
+
+def _place(record: Record) -> str:
+    return f"{record['context']['scene']}, {_adapter(record)}"
 
 
 def names() -> list[str]:
@@ -124,16 +136,62 @@ def page() -> str:
     for adapter in dict.fromkeys(adapters.values()):
         of_it = [name for name, its in adapters.items() if its == adapter]
         curves = " ".join(f"![{name}: error over time]({name}.png)" for name in of_it)
-        records = committed(adapter)
-        parts.append(f"## {adapter}\n\n{curves}\n\n{quality_table(records)}{_left_out(records)}")
-    return TEXT + "\n".join(parts)
+        groups = committed(adapter)
+        records = [record for group in groups for record in group]
+        said = [*filter(None, map(few_pixels, records)), *filter(None, map(left_out, records))]
+        below = "".join(f"\n{sentence}\n" for sentence in said)
+        parts.append(f"## {adapter}\n\n{curves}\n\n{quality_table(groups)}{below}")
+    return TEXT + other_commits([read(name) for name in adapters]) + "\n".join(parts)
 
 
-def _left_out(groups: Sequence[Sequence[Record]]) -> str:
-    """What there was no time for."""
-    every = (name for records in groups for r in records for name in r["left_out"])
-    named = "; ".join(dict.fromkeys(every))
-    return f"\nNot measured here: {named}.\n" if named else ""
+def few_pixels(record: Record) -> str:
+    """The rows whose relative MSE is that of few pixels; empty for none. Without them it is a small
+    part of it; where the record does not say, the picture looks as the base's does and it is far
+    above that's."""
+    rows = record["variants"]
+    base = next(row for row in rows if row["name"] == BASE)
+    found = [
+        f"{row['name']} {_error(row)}"
+        for row in rows
+        if row["relative_mse"] > FEW * row.get("trimmed_mse", float("inf"))
+        or ("trimmed_mse" not in row and _looks_like(row, base))
+    ]
+    if not found:
+        return ""
+    return f"{_place(record)}: few pixels make the relative MSE of {'; '.join(found)}."
+
+
+def _looks_like(row: Row, base: Row) -> bool:
+    if row["relative_mse"] <= FEW * base["relative_mse"] or None in (row["flip"], base["flip"]):
+        return False
+    return bool(row["flip"] <= ALIKE * base["flip"])
+
+
+def left_out(record: Record) -> str:
+    """What there was no time for; empty for nothing."""
+    names = record["left_out"]
+    every = len(names) + len(record["variants"])
+    if not names:
+        return ""
+    return f"{_place(record)}: {len(names)} of {every} are not measured: {'; '.join(names)}."
+
+
+def other_commits(records: Sequence[Record]) -> str:
+    """A warning where they are of several commits, else empty."""
+    commits = {record["context"]["commit"] for record in records}
+    if len(commits) < 2:
+        return ""
+    return (
+        f"The records are of {len(commits)} commits, which stand below the tables: what changed\n"
+        "between these may make numbers of one adapter and another differ, too.\n\n"
+    )
+
+
+def write_page() -> None:
+    """docs/quality.md and the curves beside it."""
+    PAGE.write_text(page(), encoding="utf-8")
+    for name in names():
+        draw_curve(PAGE.parent / f"{name}.png", read(name))
 
 
 def readme_table() -> str:
@@ -142,6 +200,4 @@ def readme_table() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    for name in names():
-        draw_curve(PAGE.parent / f"{name}.png", read(name))
+    write_page()

@@ -1,14 +1,14 @@
 """Pastes tables made from committed records into README.md, between their markers.
 
-`python -m benchmarks.readme_tables` rewrites the file; tests/benchmarks/test_readme_tables.py
-fails where the file and the records disagree.
+`python -m benchmarks.readme_tables` rewrites the file, and docs/quality.md with its curves;
+tests/benchmarks/test_readme_tables.py fails where they and the records disagree.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from benchmarks.committed_records import RECORDS, ROOT, Record, ms, read, short_adapter
-from benchmarks.quality_tables import readme_table
+from benchmarks.quality_tables import readme_table, write_page
 
 # Mrays/s of other kernels on the same card, rays of the same kinds on the kitchen (not the same
 # rays): the best of tinybvh, cuBQL, OptiX without RT cores, Warp and HIPRT for each kind.
@@ -180,3 +180,4 @@ def paste(text: str) -> str:
 if __name__ == "__main__":
     readme = ROOT / "README.md"
     readme.write_text(paste(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    write_page()

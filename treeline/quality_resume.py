@@ -18,13 +18,12 @@ _RESULTS = ("variants", "left_out", "earlier")  # of a record; all else says wha
 
 
 def earlier_record(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """What was measured so far, and where that stands: the partial record, else a whole one that
-    leaves variants out. None: nothing to go on with. UserError for what is no record."""
+    """What was measured so far, and where that stands: the partial record, else one that a run
+    ended with. None: nothing to go on with. UserError for what is no record."""
     for name in (PARTIAL, RECORD):
         path = folder / name
         if path.exists():
-            record = read_record(path)
-            return (path, record) if name == PARTIAL or record.get("left_out") else None
+            return path, read_record(path)
     return None
 
 

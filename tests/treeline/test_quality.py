@@ -10,7 +10,15 @@ import pytest
 from PIL import Image
 
 from benchmarks.committed_records import read
-from benchmarks.quality_tables import PAGE, names, page, quality_table
+from benchmarks.quality_tables import (
+    PAGE,
+    few_pixels,
+    left_out,
+    names,
+    other_commits,
+    page,
+    quality_table,
+)
 from engine.gpu.errors import UserError
 from engine.scene.camera import look_at
 from engine.scene.light import Environment, RectLight
@@ -109,12 +117,46 @@ def test_the_table_for_people() -> None:
     assert quality_table([[], []]) == ""
 
 
+def curve_record(*rows: tuple[str, float, float | None, float | None]) -> dict[str, Any]:
+    """Of name, relative MSE, the same without outliers, FLIP."""
+    context = {"adapter": "H200", "scene": "hall", "commit": "c", "timing_source": "t"}
+    variants = [
+        {"name": n, "ms": {"median": 1.0}, "rays": {"a": 1}, "relative_mse": mse, "flip": flip}
+        | ({} if trimmed is None else {"trimmed_mse": trimmed})
+        for n, mse, trimmed, flip in rows
+    ]
+    place = {"width": 8, "height": 4, "reference": {"samples": 4}, "left_out": []}
+    return {"context": context, "variants": variants, **place}
+
+
+def test_what_the_page_says_is_what_records_hold() -> None:
+    base = (BASE, 0.02, 0.015, 0.08)
+    record = curve_record(base, ("half", 0.5, 0.02, 0.2), ("noisy", 0.5, 0.4, 0.08))
+    assert few_pixels(record) == "hall, H200: few pixels make the relative MSE of half 0.5 (0.02)."
+    assert few_pixels(curve_record(base)) == ""
+    text = quality_table([[record]])
+    assert "| half | 1.00 | 1 | 0.5 (0.02) | 0.200 |" in text
+    assert "In brackets: without the worst 0.1% of pixels." in text and "runs" not in text
+    # Older records: few pixels hardly change what a screen shows.
+    old = (BASE, 0.02, None, 0.08)
+    record = curve_record(old, ("half", 0.5, None, 0.085), ("noisy", 0.5, None, 0.2))
+    assert few_pixels(record) == "hall, H200: few pixels make the relative MSE of half 0.5."
+    assert "In brackets" not in quality_table([[record]])
+    assert left_out(record) == ""
+    record |= {"left_out": ["x", "y"], "earlier": ["yesterday"]}
+    assert left_out(record) == "hall, H200: 2 of 5 are not measured: x; y."
+    assert "commit c, measured in 2 runs" in quality_table([[record]])
+    newer = record | {"context": record["context"] | {"commit": "d"}}
+    assert other_commits([record, record]) == ""
+    assert other_commits([record, newer]).startswith("The records are of 2 commits")
+
+
 def test_the_page_has_a_table_and_curves_of_each_adapter() -> None:
     text, there = page(), names()
     for name in there:
         assert f"]({name}.png)" in text and (PAGE.parent / f"{name}.png").is_file()
-        left_out = read(name)["left_out"]
-        assert not left_out or f"Not measured here: {left_out[0]}" in text
+        record = read(name)
+        assert left_out(record) in text and few_pixels(record) in text
     assert len(there) >= 2 and text.count("\n| base |") == text.count("\n## ") >= 1
 
 

@@ -77,8 +77,8 @@ def curve(
         bool,
         typer.Option(
             "--resume",
-            help="Go on with what the folder has of an earlier run at the same commit and settings "
-            "that was ended, or left curves out.",
+            help="Measure only what the folder lacks after an earlier run at the same commit and "
+            "settings, which was ended or left curves out.",
         ),
     ] = False,
     record: Annotated[
