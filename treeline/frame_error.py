@@ -77,10 +77,11 @@ def draw_pictures(
 ) -> Iterator[tuple[F32, float]]:
     """The pictures that `frame_error` compares, one after the other, each with its exposure."""
     frame = make_frame()
+    seed = frame.inputs.seed
     for number in range(frames):
         if number and frame.options.history:
             frame = make_frame()  # which remembers nothing
-        frame.inputs = replace(frame.inputs, seed=frame.inputs.seed + SEED_STEP * (number > 0))
+        frame.inputs = replace(frame.inputs, seed=seed + SEED_STEP * number)
         yield draw_picture(frame, samples, inputs), frame.inputs.exposure
 
 
