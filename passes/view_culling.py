@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.scene.mesh import F64
-from engine.scene.scene import Scene, scene_bounds
+from engine.scene.scene import Scene, instance_boxes
 from passes.mover_boxes import MoverBoxes
 from passes.prepare import PreparedScene
 from passes.raster_views import RasterView
@@ -28,8 +28,11 @@ class ObjectBoxes:
 
     def __init__(self, prepared: PreparedScene) -> None:
         scene = prepared.scene
-        bounds = np.array([scene_bounds(scene.meshes, [i]) for i in scene.instances])
-        bounds = bounds.reshape(-1, 2, 3)
+        # Around the mesh's own box: a tighter one by every vertex takes ten times as long and saves
+        # the views 1% of their triangles. What has no triangles is drawn nowhere.
+        bounds = np.zeros((len(scene.instances), 2, 3))
+        numbers, boxes = instance_boxes(scene.meshes, scene.instances)
+        bounds[numbers] = boxes
         self.move = moving_objects(scene)
         self.movers = MoverBoxes(scene, self.move)
         self._diagonal = prepared.diagonal
