@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bvh.counters import COUNTERS
+from passes.depth_pyramid import TOP, corner
 from passes.lights_apart import LIGHTS_APART, NO_REFLECTION_QUEUE
 from passes.rays import BOUNCES, RAY_TYPES
 from passes.slot_counts import SLOT_COUNTS
@@ -118,13 +119,32 @@ def find_differences(step: Any, strict: bool) -> list[str]:
 
 def pyramid_close(a: Any, b: Any) -> bool:
     """[height, width, 2] words: in the upper two thirds reciprocal depths and packed tilts, below
-    two bounds. A tilt that is packed a step apart may move a bound."""
+    two bounds. A tilt that is packed a step apart may move a bound of the lowest level; those above
+    are the ends of what they stand for, to the bit."""
     rows = 2 * len(a) // 3
     floats = [np.ascontiguousarray(v).view(np.float32) for v in (a, b)]
     same = np.isclose(*floats, rtol=1e-5, atol=0)
     tilts = [v[:rows, :, 1].copy().view(np.float16).astype(np.float32) for v in (a, b)]
     same[:rows, :, 1] = np.isclose(*tilts, rtol=2e-3, atol=1e-7).reshape(rows, -1, 2).all(-1)
-    return bool((~same).sum() <= PACKED_APART * same.size)
+    few = (~same).sum() <= PACKED_APART * same.size
+    return bool(few) and all(exact_levels(v) for v in floats)
+
+
+def exact_levels(pyramid: Any) -> bool:
+    """Whether each level of bounds is made of the one below it."""
+    height, width = 2 * len(pyramid) // 3, pyramid.shape[1]
+
+    def level(number: int) -> Any:
+        x, y = corner(number, width, height)
+        return pyramid[y : y + (height >> number), x : x + (width >> number)]
+
+    for number in range(2, TOP + 1):
+        cells = level(number)
+        blocks = level(number - 1).reshape(len(cells), 2, -1, 2, 2)
+        ends = np.stack([blocks[..., 0].max((1, 3)), blocks[..., 1].min((1, 3))], -1)
+        if not np.array_equal(cells, ends):
+            return False
+    return True
 
 
 def history_close(a: Any, b: Any) -> bool:
