@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def run(
     options = FrameOptions(0, 0, count=start.counters, **start.frame)
     check_output(options, start.show)
     check_budgets(start.budgets, options)
-    check_panel(start.panel)
+    start = replace(start, panel=find_panel(start.panel))
     camera = read_camera(start.camera)
     window = Window(
         device, start.window_size, f"Treeline: {common.scene_name}", offscreen=start.offscreen
@@ -159,10 +159,15 @@ def check_output(options: FrameOptions, name: str) -> None:
         raise UserError(f"the frame has no output '{name}'; there are {', '.join(names)}")
 
 
-def check_panel(title: str | None) -> None:
-    titles = [panel.title for panel in make_panels(StructureView())]
-    if title is not None and title not in titles:
-        raise UserError(f"no panel is named '{title}'; there are {', '.join(titles)}")
+def find_panel(name: str | None) -> str | None:
+    """The title that `name` is, in large or small letters; None: no panel is asked for. UserError
+    for one that there is not."""
+    if name is None:
+        return None
+    titles = {panel.title.lower(): panel.title for panel in make_panels(StructureView())}
+    if name.lower() not in titles:
+        raise UserError(f"no panel is named '{name}'; there are {', '.join(titles.values())}")
+    return titles[name.lower()]
 
 
 def read_camera(path: Path | None) -> Any:

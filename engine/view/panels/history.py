@@ -10,6 +10,8 @@ from engine.view import theme
 from engine.view.marks import mark
 from engine.view.panels.colours import series_colour
 
+LABEL_GAP = 12.0  # pixels between labels of lines that are too close for one above the other
+
 
 def nice_ceiling(value: float) -> float:
     """The next of 1, 1.5, 2, 3, 5, 7 times a power of ten: an axis that seldom changes."""
@@ -76,6 +78,10 @@ def _draw_plot(
         spec.fill_color = imgui.ImVec4(*theme.opaque(series_colour(key)))
         spec.fill_alpha = 1.0
         implot.plot_shaded(key, xs, stack[index], stack[index + 1], spec)
+    widths = {label: imgui.calc_text_size(label).x for label in budgets}
+    moved = label_offsets(
+        budgets, widths, top * imgui.get_text_line_height() / implot.get_plot_size().y
+    )
     for label, value in budgets.items():
         spec = implot.Spec()
         spec.line_color = imgui.ImVec4(*theme.opaque(theme.WARNING))
@@ -85,12 +91,25 @@ def _draw_plot(
             frames - 1,
             float(value),
             imgui.ImVec4(0, 0, 0, 0),
-            imgui.ImVec2(-4, -2),
+            imgui.ImVec2(-4 - moved[label], -2),
             True,
             label,
         )
     implot.end_plot()
     mark(name)
+
+
+def label_offsets(
+    lines: Mapping[str, float], widths: Mapping[str, float], least: float
+) -> dict[str, float]:
+    """Label -> pixels to the left of the plot's end: 0, or where its line is less than `least`
+    above the one below, beyond that one's label."""
+    offsets: dict[str, float] = {}
+    below, taken = -np.inf, 0.0
+    for label, value in sorted(lines.items(), key=lambda line: line[1]):
+        offsets[label] = taken if value - below < least else 0.0
+        below, taken = value, offsets[label] + widths[label] + LABEL_GAP
+    return offsets
 
 
 def _newest(values: Sequence[float], unit: str) -> str:

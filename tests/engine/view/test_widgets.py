@@ -10,7 +10,7 @@ from imgui_bundle import imgui
 
 from engine.view import marks, theme
 from engine.view.panels.colours import PALETTE, series_colour
-from engine.view.panels.history import draw_history, nice_ceiling
+from engine.view.panels.history import LABEL_GAP, draw_history, label_offsets, nice_ceiling
 from engine.view.panels.legend import legend
 from engine.view.panels.message import message_box
 from engine.view.panels.options import Beside, draw_options
@@ -244,6 +244,14 @@ def test_history_stacks(drive: Callable[..., Any]) -> None:
     assert 1 <= len(line) <= 3, "the budget is a yellow line"
     # At 6, as far above the areas' 5 as one unit of their 5 is high.
     assert area.min() - line.mean() == pytest.approx(sum(heights) / 5, abs=2)
+
+
+def test_labels_of_lines_that_are_close_stand_side_by_side() -> None:
+    lines = {"top": 9.0, "b": 2.0, "a": 1.5, "c": 2.5}
+    widths = {"top": 30.0, "a": 10.0, "b": 20.0, "c": 40.0}
+    offsets = label_offsets(lines, widths, 1.0)
+    assert offsets == {"top": 0, "a": 0, "b": 10 + LABEL_GAP, "c": 30 + 2 * LABEL_GAP}
+    assert not any(label_offsets(lines, widths, 0.4).values())
 
 
 def test_history_takes_what_there_is(drive: Callable[..., Any]) -> None:

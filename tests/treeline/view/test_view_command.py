@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.gpu.errors import UserError
+from treeline.view.start import find_panel
+
 ROOT = Path(__file__).resolve().parents[3]
 HEADLESS = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
 
@@ -114,6 +117,12 @@ def test_a_mistake_is_one_line(
     assert got == code and message in text, text
     assert len(text.splitlines()) == 1
     assert os.listdir(tmp_path) == ["box.obj"]
+
+
+def test_a_panel_is_found_in_any_letters() -> None:
+    assert [find_panel(name) for name in ("heat map", "RAYS", None)] == ["Heat map", "Rays", None]
+    with pytest.raises(UserError, match="no panel is named 'ray s'; there are Controls, Heat map"):
+        find_panel("ray s")
 
 
 def test_an_interface_library_that_cannot_be_loaded_is_one_line(box: Path, tmp_path: Path) -> None:
