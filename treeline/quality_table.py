@@ -15,6 +15,7 @@ from treeline.contact_sheet import Panel, contact_sheet
 from treeline.error_rows import precise
 from treeline.image_error import F32, displayed
 from treeline.quality import pareto
+from treeline.quality_picture import shown_measures
 from treeline.report_reuse import REUSED, kept_sentence
 from treeline.report_table import make_table, number, timing_label
 
@@ -41,7 +42,8 @@ def read_record(path: Path) -> dict[str, Any]:
 def quality_lines(record: dict[str, Any]) -> list[tuple[str, ...]]:
     """One of COLUMNS a variant; a star where no other is better in both time and error."""
     rows = record["variants"]
-    front = pareto([(row["ms"]["median"], row["relative_mse"]) for row in rows])
+    measure, _ = shown_measures(rows)[0]
+    front = pareto([(row["ms"]["median"], row[measure]) for row in rows])
     return [
         (
             row["name"] + (" *" if index in front else ""),
@@ -66,7 +68,8 @@ def quality_tables(record: dict[str, Any]) -> Group:
         f"{reference['samples'] or '?'} samples ({reference['source']})\n{timing_label(context)}"
     )
     foot = (
-        "* Pareto front: no other variant is faster and nearer to the reference.\n"
+        "* Pareto front: no other variant is faster and nearer to the reference by "
+        f"{shown_measures(record['variants'])[0][1]}.\n"
         "Trimmed: relative MSE without the worst 0.1% of pixels."
     )
     table = make_table("Cost against error", COLUMNS, quality_lines(record))

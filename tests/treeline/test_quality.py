@@ -28,6 +28,7 @@ from passes.option_list import OPTIONS
 from treeline import quality
 from treeline.quality import STEP, TURN, approach, pareto
 from treeline.quality_picture import draw_curve, point_label, shown_measures
+from treeline.quality_table import quality_lines
 from treeline.quality_variants import BASE, CURVES, variants
 from treeline.reference import FULL, full_options
 from treeline.report_reuse import kept_facts, kept_sentence
@@ -163,6 +164,19 @@ def test_the_page_has_a_table_and_curves_of_each_adapter() -> None:
 def test_points_of_a_curve_are_told_apart() -> None:
     assert point_label({"changes": {"history": 4, "denoiser": 1}, "samples": 1}) == "4"
     assert point_label({"changes": {}, "samples": 8}) == "8"
+
+
+def test_few_pixels_do_not_decide_what_is_on_the_front() -> None:
+    def row(name: str, ms: float, mse: float, trimmed: float) -> dict[str, Any]:
+        times = {"median": ms, "p5": ms, "p95": ms}
+        errors = {"relative_mse": mse, "relative_mse_sem": None, "trimmed_mse": trimmed}
+        rest = {"rays": {}, "nodes": {}, "bias": None, "flip": None}
+        return {"name": name, "ms": times, **errors, **rest}
+
+    rows = [row(BASE, 2.0, 0.02, 0.02), row("half", 1.0, 5.0, 0.01), row("more", 3.0, 0.01, 0.005)]
+    lines = quality_lines({"variants": rows})
+    assert [line[0] for line in lines] == [BASE, "half *", "more *"]
+    assert [line[8] for line in lines] == ["0.02", "0.01", "0.005"]
 
 
 def test_a_picture_of_measures_that_every_row_has(tmp_path: Path) -> None:
