@@ -4,6 +4,7 @@
     prepared = tl.build(scene, nodes="fp32")
     picture = tl.render(prepared, 1280, 720)  # U8 [720, 1280, 3] sRGB
     answer = tl.cast_rays(prepared, rays)     # rays float32 [n, 6]: origin, direction
+    caster = tl.ray_caster(prepared)          # for many calls: caster.cast(rays)
 
 What a user can mend raises `tl.UserError` or one of its kinds (engine/gpu/errors.py); arrays of
 another shape, or with numbers that mean nothing, raise ValueError. Lengths are metres, angles
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
     from engine.gpu.device import Device
     from engine.scene.scene import Scene
     from passes.prepare import PreparedScene
+    from treeline.casting import RayCaster
 
-__all__ = ["UserError", "build", "cast_rays", "load", "open_device", "render"]
-
-RAYS_AT_ONCE = 1 << 20  # 32 MiB of records, and as much of hits
+__all__ = ["UserError", "build", "cast_rays", "load", "open_device", "ray_caster", "render"]
 
 
 def load(
@@ -132,56 +132,15 @@ def cast_rays(
     vertex), and `object_ids`, `primitive_ids`, `instance_ids` uint32 [n] (0xffffffff on a miss).
     Raises ValueError for another shape, and for a ray that is not finite in float32 (t_max may be
     inf) with its number; TypeError for a scene that was not built and for complex numbers;
-    RuntimeError where traversal failed.
+    RuntimeError where traversal failed. Each call opens a device, unless it is given one, and
+    compiles a kernel; `ray_caster` does that once.
     """
-    import numpy as np
+    return ray_caster(prepared, device=device).cast(rays, any_hit=any_hit)
 
-    from bvh.gpu.default_kernel import default_kernel
-    from bvh.gpu.trace_rays import RayTracer, Variant, scene_has_fans, scene_has_spheres
-    from bvh.rays import make_rays
-    from passes.prepare import PreparedScene
 
-    if not isinstance(prepared, PreparedScene):
-        raise TypeError(f"cast_rays takes a scene that build gave, not {type(prepared).__name__}")
-    if np.iscomplexobj(rays):
-        raise TypeError("rays are real numbers, not complex ones")
-    with np.errstate(over="ignore"):  # told below
-        given = np.asarray(rays, np.float32)
-    if given.ndim != 2 or given.shape[1] not in (6, 8):
-        raise ValueError(f"rays are [n, 6] or [n, 8], not {list(given.shape)}")
-    usable = np.isfinite(given[:, :7]).all(axis=1) & ~np.isnan(given).any(axis=1)
-    if not usable.all():
-        number = int(usable.argmin())
-        raise ValueError(f"ray {number} is not finite: {given[number].tolist()}")
-    # A shader may assume that nothing is infinite: no end is the largest float32 there.
-    farthest = np.finfo(np.float32).max
-    if given.shape[1] == 6:
-        records = make_rays(given[:, :3], given[:, 3:], 0.0, farthest)
-    else:
-        t_max = np.minimum(given[:, 7], farthest)
-        records = make_rays(given[:, :3], given[:, 4:7], given[:, 3], t_max)
-    device = device or open_device()
-    variant = Variant(
-        "cast_rays",
-        any_hit=any_hit,
-        loops=default_kernel(device.info).loops,
-        has_alpha=False,
-        has_fans=scene_has_fans(prepared.bvh),
-        has_spheres=scene_has_spheres(prepared.bvh),
-    )
-    tracer = RayTracer(device, prepared.bvh.words, variant)
-    parts = []
-    for first in range(0, max(1, len(records)), RAYS_AT_ONCE):
-        trace = tracer.trace(records[first : first + RAYS_AT_ONCE])
-        if trace.failures:
-            raise RuntimeError("; ".join(trace.failures))
-        parts.append(trace.hits)
-    hits = np.concatenate(parts)
-    miss = hits["object"] == 0xFFFFFFFF
-    return {
-        "t_hit": np.where(miss, np.float32(np.inf), hits["t"]),
-        "uv": np.stack([hits["u"], hits["v"]], axis=1),
-        "object_ids": hits["object"],
-        "primitive_ids": hits["primitive"],
-        "instance_ids": hits["instance"],
-    }
+def ray_caster(prepared: PreparedScene, *, device: Device | None = None) -> RayCaster:
+    """For many calls over one scene: `caster.cast(rays, any_hit=False)` answers as cast_rays does,
+    without a new device, upload and kernel each time. TypeError for a scene that was not built."""
+    from treeline.casting import RayCaster
+
+    return RayCaster(prepared, device)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import treeline as tl
+from bvh.gpu import trace_rays
 from bvh.gpu.trace_rays import RayTracer
 from engine.gpu.errors import AdapterError, UserError
+from treeline import casting
 
 SQUARE = "v -1 -1 0\nv 1 -1 0\nv 1 1 0\nv -1 1 0\nf 1 2 3\nf 1 3 4\n"
 
@@ -64,7 +66,7 @@ def test_rays_in_parts(device: Any, prepared: Any, monkeypatch: pytest.MonkeyPat
     """As many as there are, in order."""
     rays = [[0.1 * i, 0, i + 1, 0, 0, -1] for i in range(8)]
     whole = tl.cast_rays(prepared, rays, device=device)
-    monkeypatch.setattr(tl, "RAYS_AT_ONCE", 3)
+    monkeypatch.setattr(casting, "RAYS_AT_ONCE", 3)
     counts: list[int] = []
     trace = RayTracer.trace
 
@@ -78,6 +80,53 @@ def test_rays_in_parts(device: Any, prepared: Any, monkeypatch: pytest.MonkeyPat
     assert whole["t_hit"].tolist() == [i + 1 for i in range(8)]
     for name, values in whole.items():
         assert np.array_equal(values, parts[name])
+
+
+def test_a_caster_makes_its_kernels_once(
+    device: Any, prepared: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[bool] = []
+    make = RayTracer.__init__
+
+    def counted(self: RayTracer, device: Any, words: Any, variant: Any, **others: Any) -> None:
+        made.append(variant.any_hit)
+        make(self, device, words, variant, **others)
+
+    monkeypatch.setattr(RayTracer, "__init__", counted)
+    caster = tl.ray_caster(prepared, device=device)
+    rays = [[0.5, 0, 4, 0, 0, -2], [5, 0, 4, 0, 0, -1]]
+    for _ in range(3):
+        for any_hit in (False, True):
+            assert caster.cast(rays, any_hit=any_hit)["t_hit"].tolist() == [2.0, np.inf]
+    assert made == [False, True]
+    assert caster.cast(rays)["instance_ids"].tolist() == [0, 0xFFFFFFFF]
+
+
+def test_a_caster_takes_larger_stacks_where_one_overflowed(
+    device: Any, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corners = rng.uniform(-1, 1, (600, 1, 3)) + rng.uniform(-0.3, 0.3, (600, 3, 3))
+    vertices = "".join(f"v {x} {y} {z}\n" for x, y, z in corners.reshape(-1, 3))
+    faces = "".join(f"f {3 * i + 1} {3 * i + 2} {3 * i + 3}\n" for i in range(600))
+    (tmp_path / "soup.obj").write_text(vertices + faces)
+    soup = tl.build(tl.load(tmp_path / "soup.obj"), leaf=1, builder="lbvh", optimize=0)
+    rays = np.concatenate([rng.uniform(-3, 3, (200, 3)), rng.uniform(-1, 1, (200, 3))], axis=1)
+    right = tl.cast_rays(soup, rays, device=device)
+    assert np.isfinite(right["t_hit"]).sum() > 20
+
+    def shader(entries: int) -> str:
+        path = tmp_path / f"stack_{entries}.wgsl"
+        path.write_text(f"const STACK_SIZE: u32 = {entries}u;\n")
+        return str(path)
+
+    monkeypatch.setattr(trace_rays, "stack_shader", shader)
+    monkeypatch.setattr(casting, "STACK_SIZES", (2, 64))
+    grown = tl.cast_rays(soup, rays, device=device)
+    for name, values in right.items():
+        np.testing.assert_array_equal(grown[name], values)
+    monkeypatch.setattr(casting, "STACK_SIZES", (1, 2))
+    with pytest.raises(RuntimeError, match="a stack overflowed"):
+        tl.cast_rays(soup, rays, device=device)
 
 
 def test_render_takes_samples_and_options(device: Any, prepared: Any) -> None:
