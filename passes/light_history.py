@@ -4,7 +4,10 @@ the buffers of all filters of light (`FrameOptions.denoiser`).
 The area light and reflections are each blended with what is remembered of them
 (passes/shaders/history.wgsl): the nth frame counts 1/n, down to 1/`history`. While things move, a
 pixel's past is where its surface was (`motion`, passes/motion.py), and of reflections where what is
-reflected was seen. A past must have shown the same object, facing the same way, in the same plane;
+reflected was seen: as far behind the surface as it lies before it, nearer or farther where the
+surface bends, as a thin lens has it. Of a bending mirror nothing is remembered: too much fits
+between two of its pixels for any of it to be found again, and a lamp's outline would stay behind. A
+past must have shown the same object, facing the same way, in the same plane;
 else the pixel begins anew; of the area light the newest sample makes up for what of the past was of
 other surfaces, in sharp images it counts the more, and so it does where what is found again between
 pixels differs by more than noise: each frame blurs that a little. Where only light may have changed

@@ -35,6 +35,7 @@ const DIRECT_FRAMES: f32 = 4.0; // of the area light, that the newest sample is 
 const GLOSSY: f32 = 0.6; // roughness, up to which highlights move with the camera
 const SHARP_FRAMES: f32 = 3.0; // besides the newest, of a lobe narrower than a pixel
 const SHARP_STALE: f32 = 0.5; // of these
+const LEAST_FOCUS: f32 = 0.1; // of a hollow mirror
 const LEAST_SAMPLES: f32 = 4.0; // from which on their deviation is taken at its word
 
 const REACH: u32 = 2u; // of a pixel's neighbourhood
@@ -43,6 +44,7 @@ const TILE_PIXELS: u32 = TILE * TILE;
 
 var<workgroup> tile_light: array<vec3f, TILE_PIXELS>;
 var<workgroup> tile_normal: array<vec3f, TILE_PIXELS>;
+var<workgroup> tile_point: array<vec3f, TILE_PIXELS>; // from the camera
 var<workgroup> tile_object: array<u32, TILE_PIXELS>; // NOTHING: without a light
 
 // The light of a pixel in this frame, as filters see it.
@@ -67,7 +69,9 @@ fn load_tile(corner: vec2i, lane: u32) {
         if (!has_light(object, s.roughness)) { continue; }
         tile_object[k] = object;
         tile_normal[k] = s.shading_normal;
-        tile_light[k] = sample_of(pixel, s, normalize(-camera_direction(pixel)));
+        let direction = camera_direction(pixel);
+        tile_point[k] = direction * textureLoad(depth, pixel, 0).x;
+        tile_light[k] = sample_of(pixel, s, normalize(-direction));
     }
 }
 
@@ -77,6 +81,7 @@ struct Neighbourhood {
     deviation: vec3f,
     light_deviation: f32, // of the luminance
     bend: f32, // radians to the normal that is turned most
+    curvature: f32, // 1/metres, the mean one: positive where the surface bulges to the camera
 }
 
 fn neighbourhood(lane: u32) -> Neighbourhood {
@@ -89,6 +94,8 @@ fn neighbourhood(lane: u32) -> Neighbourhood {
     var light_sum = 0.0;
     var light_squares = 0.0;
     var turned = 0.0;
+    var turned_along = 0.0;
+    var squared_way = 0.0;
     for (var y = 0u; y <= 2u * REACH; y += 1u) {
         for (var x = 0u; x <= 2u * REACH; x += 1u) {
             let k = first + y * TILE + x;
@@ -96,6 +103,9 @@ fn neighbourhood(lane: u32) -> Neighbourhood {
             if (dot(tile_normal[k], tile_normal[centre]) < LIKE_NORMAL) { continue; }
             let turn = tile_normal[k] - tile_normal[centre];
             turned = max(turned, dot(turn, turn));
+            let way = tile_point[k] - tile_point[centre];
+            turned_along += dot(turn, way);
+            squared_way += dot(way, way);
             let apart = tile_light[k] - tile_light[centre];
             let light_apart = luminance(apart);
             count += 1.0;
@@ -109,7 +119,8 @@ fn neighbourhood(lane: u32) -> Neighbourhood {
     let light_mean = light_sum / count;
     return Neighbourhood(tile_light[centre] + mean,
         sqrt(max(squares / count - mean * mean, vec3f(0.0))),
-        sqrt(max(light_squares / count - light_mean * light_mean, 0.0)), sqrt(turned));
+        sqrt(max(light_squares / count - light_mean * light_mean, 0.0)), sqrt(turned),
+        turned_along / max(squared_way, 1.0e-20));
 }
 
 // What is remembered of a light: its mean, over how many frames, and a sample's standard deviation;
@@ -147,11 +158,13 @@ fn place_before(point: vec3f) -> vec3f {
 
 // How far what a surface reflects moved apart from the surface itself, in pixels. It is seen as far
 // behind the surface as it lies before it, of a rough one the nearer the rougher (Lagarde, de Rousiers,
-// "Moving Frostbite to PBR", 2014, the dominant direction of the lobe). Of curved mirrors this is too
-// far: see `kept_sharp`.
-fn reflected_motion(direction: vec3f, z: f32, distance: f32, roughness: f32) -> vec2f {
+// "Moving Frostbite to PBR", 2014, the dominant direction of the lobe). A mirror that bulges shows it
+// nearer, by the thin lens equation, as ReBLUR has it (Zhdan, "ReBLUR: A Hierarchical Recurrent
+// Denoiser", Ray Tracing Gems II, 2021); a hollow one farther, here at most ten times as far.
+fn reflected_motion(direction: vec3f, z: f32, distance: f32, roughness: f32, curvature: f32) -> vec2f {
     let smoothness = 1.0 - roughness;
-    let behind = distance * smoothness * (sqrt(smoothness) + roughness);
+    let focused = distance / max(1.0 + 2.0 * curvature * distance, LEAST_FOCUS);
+    let behind = focused * smoothness * (sqrt(smoothness) + roughness);
     let point = frame.camera_origin.xyz + direction * z;
     let image = place_before(point + normalize(direction) * behind);
     let itself = place_before(point);
@@ -170,7 +183,7 @@ fn blurred(past: Past, blur: f32) -> f32 {
     return max((1.0 / (frames + 1.0) - even) / (1.0 - even), 0.0);
 }
 
-fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
+fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface, curvature: f32) -> Past {
     var past = NO_PAST;
     let index = pixel.y * frame.width + pixel.x;
     let z_before = depth_before[index];
@@ -180,7 +193,8 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
     var place = was;
     if (REFLECTION) {
         let direction = camera_direction(pixel);
-        place += reflected_motion(direction, textureLoad(depth, pixel, 0).x, unpack_w(light[index]), s.roughness);
+        let z = textureLoad(depth, pixel, 0).x;
+        place += reflected_motion(direction, z, unpack_w(light[index]), s.roughness, curvature);
     }
     let first = floor(place - 0.5);
     let part = place - 0.5 - first;
@@ -222,10 +236,11 @@ fn moved_past(pixel: vec2u, object: u32, s: GBufferSurface) -> Past {
 }
 
 // What is found again between pixels is blurred a little, and frame by frame more: an image whose
-// lobe is narrower than a pixel keeps to the newest frames. One in a mirror that bends (its normals
-// turn by more than the view does) is not where a plain mirror's would be: none is remembered. A
-// light's image stays behind with the surface: the newest sample counts the more the sharper it is.
-fn kept_sharp(pixel: vec2u, roughness: f32, bend: f32, past: Past) -> Past {
+// lobe is narrower than a pixel keeps to the newest frames. In a mirror that bends (its normals turn by
+// more than the view does) too much fits between two pixels for any to be found again: none is
+// remembered. A light's image stays behind with the surface: the newest sample counts the more the
+// sharper it is.
+fn kept_sharp(pixel: vec2u, roughness: f32, around: Neighbourhood, past: Past) -> Past {
     var kept = past;
     if (!REFLECTION) {
         kept.stale = max(past.stale, 1.0 - roughness / GLOSSY);
@@ -233,8 +248,12 @@ fn kept_sharp(pixel: vec2u, roughness: f32, bend: f32, past: Past) -> Past {
     }
     let distance = unpack_w(light[pixel.y * frame.width + pixel.x]);
     let away = length(camera_direction(pixel)) * textureLoad(depth, pixel, 0).x;
-    if (2.0 * lobe_radius(roughness, distance, away) < 1.0) {
-        kept.length = min(past.length, select(SHARP_FRAMES, 0.0, bend > frame.pixel_spread));
+    // From pixel to pixel mirrored rays turn by twice as much as the normal, too: where they see the
+    // lights themselves, a lobe is measured by that.
+    let curved = 2.0 * abs(around.curvature) * away * distance / (distance + away);
+    let bent = select(0.0, curved, roughness < NARROW_ROUGHNESS);
+    if (2.0 * lobe_radius(roughness, distance, away) < 1.0 + bent) {
+        kept.length = min(past.length, select(SHARP_FRAMES, 0.0, around.bend > frame.pixel_spread));
         kept.stale = max(past.stale, SHARP_STALE);
     }
     return kept;
@@ -292,11 +311,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     if (filter_view.past == PAST_SAME) {
         past = past_at(index);
     } else if (filter_view.past == PAST_MOVED) {
-        past = moved_past(pixel, object, s);
+        past = moved_past(pixel, object, s, around.curvature);
         let is_glossy = REFLECTION || shines(s, view);
         if ((filter_view.clamped & select(CLAMPED_DIFFUSE, CLAMPED_GLOSSY, is_glossy)) != 0u) {
             past = fit_to(around, past);
-            if (is_glossy) { past = kept_sharp(pixel, s.roughness, around.bend, past); }
+            if (is_glossy) { past = kept_sharp(pixel, s.roughness, around, past); }
         }
     }
     let now = tile_light[((lane >> 3u) + REACH) * TILE + (lane & 7u) + REACH];

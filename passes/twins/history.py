@@ -7,7 +7,7 @@ import numpy as np
 
 from passes.filter_records import CLAMPED_DIFFUSE, CLAMPED_GLOSSY, PASTS
 from passes.twins.borrowed import sample_worth
-from passes.twins.brdf import diffuse_albedo
+from passes.twins.brdf import NARROW_ROUGHNESS, diffuse_albedo
 from passes.twins.camera import camera_direction
 from passes.twins.environment import ambient_radiance
 from passes.twins.filter_light import has_light, light_factor, luminance, unpack_w
@@ -43,9 +43,10 @@ DIRECT_FRAMES = np.float32(4.0)
 GLOSSY = np.float32(0.6)
 SHARP_FRAMES = np.float32(3.0)
 SHARP_STALE = np.float32(0.5)
+LEAST_FOCUS = np.float32(0.1)
 LEAST_SAMPLES = 4.0
 REACH = 2
-ONE, HALF, NONE, LARGEST = (np.float32(x) for x in (1.0, 0.5, 0.0, 6.0e4))
+ONE, TWO, HALF, NONE, LARGEST = (np.float32(x) for x in (1.0, 2.0, 0.5, 0.0, 6.0e4))
 LEAST, LEAST_SQUARE = np.float32(1.0e-6), np.float32(1.0e-12)
 
 
@@ -99,11 +100,12 @@ def place_before(frame: Any, view: Any, point: F32) -> F32:
 
 
 def reflected_motion(
-    frame: Any, view: Any, direction: F32, z: F32, distance: F32, roughness: F32
+    frame: Any, view: Any, direction: F32, z: F32, distance: F32, roughness: F32, curvature: F32
 ) -> F32:
     """[n, 2] pixels"""
     smoothness = ONE - roughness
-    behind = distance * smoothness * (np.sqrt(smoothness) + roughness)
+    focused = distance / np.maximum(ONE + TWO * curvature * distance, LEAST_FOCUS)
+    behind = focused * smoothness * (np.sqrt(smoothness) + roughness)
     point = frame["camera_origin"][:3] + direction * z[:, None]
     image = place_before(frame, view, point + normalize(direction) * behind[:, None])
     itself = place_before(frame, view, point)
@@ -111,28 +113,43 @@ def reflected_motion(
     return np.where(seen, image[:, :2] - itself[:, :2], NONE)
 
 
-def around(
-    frame: Any, here: Pixels, object: U32, normal: F32, light: F32
-) -> tuple[F32, F32, F32, F32]:
-    """Mean and deviation [n, 3] of the samples of `here` and of those around on the same surface,
-    the deviation [n] of their luminance, and the radians [n] to the normal that is turned most."""
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Of [n] pixels and those around on the same surface: `mean` and `deviation` [n, 3] of their
+    samples, `light_deviation` of the luminance, `bend` radians to the normal that is turned most,
+    `curvature` in 1/metres, positive where the surface bulges to the camera."""
+
+    mean: F32
+    deviation: F32
+    light_deviation: F32
+    bend: F32
+    curvature: F32
+
+
+def neighbourhood(
+    frame: Any, here: Pixels, object: U32, normal: F32, light: F32, point: F32
+) -> Neighbourhood:
+    """`point` [n, 3] metres from the camera."""
     width, height = int(frame["width"]), int(frame["height"])
     padded: list[Any] = []
-    for values, empty in ((object, NOTHING), (normal, 0.0), (light, 0.0)):
+    for values, empty in ((object, NOTHING), (normal, 0.0), (light, 0.0), (point, 0.0)):
         side = (height + 2 * REACH, width + 2 * REACH)
         grid = np.full((*side, *values.shape[1:]), empty, values.dtype)
         grid[here.y + REACH, here.x + REACH] = values
         padded.append(grid)
     n = len(object)
-    turned = np.zeros(n, np.float32)
+    turned, along, squared_way = (np.zeros(n, np.float32) for _ in range(3))
     count, light_sum, light_squares = (np.zeros(n, np.float32) for _ in range(3))
     total, squares = (np.zeros((n, 3), np.float32) for _ in range(2))
     for y in range(2 * REACH + 1):
         for x in range(2 * REACH + 1):
-            other, facing, lit = (grid[here.y + y, here.x + x] for grid in padded)
+            other, facing, lit, place = (grid[here.y + y, here.x + x] for grid in padded)
             same = (other == object) & (dot(facing, normal) >= LIKE_NORMAL)
             turn = facing - normal
             turned = np.where(same, np.maximum(turned, dot(turn, turn)), turned)
+            way = place - point
+            along += np.where(same, dot(turn, way), NONE)
+            squared_way += np.where(same, dot(way, way), NONE)
             apart = np.where(same[:, None], lit - light, NONE)
             light_apart = luminance(apart)
             count += same
@@ -143,7 +160,8 @@ def around(
     mean, light_mean = total / count[:, None], light_sum / count
     deviation = np.sqrt(np.maximum(squares / count[:, None] - mean * mean, NONE))
     light_deviation = np.sqrt(np.maximum(light_squares / count - light_mean * light_mean, NONE))
-    return light + mean, deviation, light_deviation, np.sqrt(turned)
+    curvature = np.asarray(along / np.maximum(squared_way, np.float32(1.0e-20)), np.float32)
+    return Neighbourhood(light + mean, deviation, light_deviation, np.sqrt(turned), curvature)
 
 
 def blurred(past: Past, blur: F32, reflection: bool) -> F32:
@@ -165,6 +183,7 @@ def moved_past(
     s: GBufferSurface,
     depth: F32,
     distance: F32,
+    curvature: F32,
     motion: F32,
     depth_before: F32,
     guide: U32,
@@ -179,7 +198,7 @@ def moved_past(
     if reflection:
         direction = camera_direction(frame, here.x, here.y)
         place = was + reflected_motion(
-            frame, view, direction, depth[here.y, here.x], distance, s.roughness
+            frame, view, direction, depth[here.y, here.x], distance, s.roughness, curvature
         )
     first = np.floor(place - HALF)
     part = place - HALF - first
@@ -230,11 +249,11 @@ def shines(lobe_table: U32, s: GBufferSurface, view: F32) -> Flags:
     return np.asarray((s.roughness <= GLOSSY) & (luminance(specular) > luminance(diffuse)))
 
 
-def fit_to(mean: F32, deviation: F32, light_deviation: F32, past: Past, reflection: bool) -> Past:
-    reach = (DOUBT_DEVIATIONS if reflection else CLAMP_DEVIATIONS) * deviation
-    fitting = np.minimum(np.maximum(past.light, mean - reach), mean + reach)
+def fit_to(around: Neighbourhood, past: Past, reflection: bool) -> Past:
+    reach = (DOUBT_DEVIATIONS if reflection else CLAMP_DEVIATIONS) * around.deviation
+    fitting = np.minimum(np.maximum(past.light, around.mean - reach), around.mean + reach)
     changed = np.abs(luminance(past.light - fitting))
-    room = np.maximum(changed + CLAMP_DEVIATIONS * light_deviation, LEAST)
+    room = np.maximum(changed + CLAMP_DEVIATIONS * around.light_deviation, LEAST)
     light = past.light if reflection else fitting
     return replace(past, light=light, length=past.length * (ONE - changed / room))
 
@@ -245,16 +264,18 @@ def kept_sharp(
     depth: F32,
     distance: F32,
     roughness: F32,
-    bend: F32,
+    around: Neighbourhood,
     past: Past,
     reflection: bool,
 ) -> Past:
     if not reflection:
         return replace(past, stale=np.maximum(past.stale, ONE - roughness / GLOSSY))
-    most = np.where(bend > frame["pixel_spread"], NONE, SHARP_FRAMES)
+    most = np.where(around.bend > frame["pixel_spread"], NONE, SHARP_FRAMES)
     direction = camera_direction(frame, here.x, here.y)
     away = size_of(direction) * depth[here.y, here.x]
-    is_sharp = np.float32(2.0) * lobe_radius(frame, roughness, distance, away) < ONE
+    curved = TWO * np.abs(around.curvature) * away * distance / (distance + away)
+    bent = np.where(roughness < NARROW_ROUGHNESS, curved, NONE)
+    is_sharp = TWO * lobe_radius(frame, roughness, distance, away) < ONE + bent
     sharp = replace(
         past, length=np.minimum(past.length, most), stale=np.maximum(past.stale, SHARP_STALE)
     )
@@ -306,7 +327,8 @@ def history(
         radiance = radiance + np.where(arrives[:, None], ambient, NONE)
     now = radiance / factor
     w = unpack_w(light[here.index])
-    mean, spread, light_spread, bend = around(frame, here, object, s.shading_normal, now)
+    point = camera_direction(frame, here.x, here.y) * depth[here.y, here.x][:, None]
+    around = neighbourhood(frame, here, object, s.shading_normal, now, point)
 
     past = no_past(len(lit))
     kind = PASTS[int(filter_view["past"])]
@@ -321,6 +343,7 @@ def history(
             s,
             depth,
             w,
+            around.curvature,
             motion,
             depth_before,
             guide,
@@ -328,8 +351,8 @@ def history(
             reflection,
         )
         is_glossy = shines(lobe_table, s, view) | reflection
-        fitted = fit_to(mean, spread, light_spread, past, reflection)
-        sharp = kept_sharp(frame, here, depth, w, s.roughness, bend, fitted, reflection)
+        fitted = fit_to(around, past, reflection)
+        sharp = kept_sharp(frame, here, depth, w, s.roughness, around, fitted, reflection)
         clamped = np.where(is_glossy, CLAMPED_GLOSSY, CLAMPED_DIFFUSE) & filter_view["clamped"]
         past = where(clamped != 0, where(is_glossy, sharp, fitted), past)
     worth = np.ones(len(lit), np.float32)
@@ -349,7 +372,7 @@ def history(
     more = pack_2x16_float(vector(length, np.minimum(deviation, LARGEST)))
     history[after + here.index] = np.concatenate([to_words(blended), more[:, None]], -1)
     if denoised:
-        of_sample = np.where(length < LEAST_SAMPLES, light_spread, deviation)
+        of_sample = np.where(length < LEAST_SAMPLES, around.light_deviation, deviation)
         part = ONE / np.maximum(length, ONE)
         of_mean = of_sample * np.sqrt(part + (ONE - part) * past.stale)
         of_mean = np.minimum(of_mean, LARGEST)

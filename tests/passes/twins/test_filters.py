@@ -112,6 +112,7 @@ def test_constants_of_the_twins_are_the_shaders() -> None:
                 "LIKE_NORMAL",
                 "SHARP_FRAMES",
                 "SHARP_STALE",
+                "LEAST_FOCUS",
                 "LEAST_SAMPLES",
                 "REACH",
             ),
