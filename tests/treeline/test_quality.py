@@ -14,6 +14,7 @@ from benchmarks.quality_tables import (
     PAGE,
     few_pixels,
     left_out,
+    mended_since,
     names,
     other_commits,
     page,
@@ -158,6 +159,7 @@ def test_the_page_has_a_table_and_curves_of_each_adapter() -> None:
         assert f"]({name}.png)" in text and (PAGE.parent / f"{name}.png").is_file()
         record = read(name)
         assert left_out(record) in text and few_pixels(record) in text
+        assert all(sentence in text for sentence in mended_since([record]))
     assert len(there) >= 2 and text.count("\n| base |") == text.count("\n## ") >= 1
 
 
