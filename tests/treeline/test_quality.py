@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -247,7 +247,7 @@ def test_kept_passes_are_no_free_ones(make_stats: Any, silent: Any) -> None:
         def forget(self) -> None:
             self.held = False
 
-        def run(self, turn: int) -> Any:
+        def run(self, *_: Any) -> Any:
             reused = ("probe/light", "probe/blur") if self.held else ()
             self.held = self.keeps
             return replace(plain, frame_total_ms=2.0 if reused else 9.0, reused=reused)
@@ -261,6 +261,20 @@ def test_kept_passes_are_no_free_ones(make_stats: Any, silent: Any) -> None:
     assert kept_sentence("map", once) == (
         "map: 2 passes were reused, 6.0 ms; a frame that runs them takes 13.0 ms"
     )
+
+
+def test_frames_that_miss_rays_are_not_timed(make_stats: Any, silent: Any) -> None:
+    """Other random numbers may need larger queues than those of the frames before."""
+    plain, drawn = make_stats(8, 8, False), [0]
+
+    class Frame:
+        def run(self, *_: Any) -> Any:
+            drawn[0] += 1
+            return replace(plain, valid=drawn[0] != 3, frame_total_ms=float(drawn[0]))
+
+    base, make = FrameOptions(8, 8), cast(Any, lambda options: Frame())
+    times, _ = quality._take_turns(make, [base], 3, 0.0, silent)
+    assert times == {base: [2.0, 4.0, 5.0]}
 
 
 def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None:
