@@ -109,12 +109,13 @@ class _Process:
                 raise CheckFailed("nobody waits for this comparison any more")
             if self._pipe is None:
                 context = multiprocessing.get_context("spawn")
-                self._pipe, theirs = context.Pipe()
-                self._process = context.Process(
+                pipe, theirs = context.Pipe()
+                process = context.Process(
                     target=_serve, args=(theirs, self._reference), daemon=True
                 )
-                self._process.start()
+                process.start()
                 theirs.close()
+                self._pipe, self._process = pipe, process  # only of one that runs
             return self._pipe
 
     def close(self) -> None:
@@ -131,5 +132,5 @@ def _serve(pipe: Connection, reference: F32) -> None:
         while True:
             picture, exposure, perceptual = pipe.recv()
             pipe.send(image_error(picture, reference, exposure, perceptual=perceptual))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):  # reset: where it left without reading an answer
         pass

@@ -1,5 +1,6 @@
 """Pictures compared in other processes: the same errors, and what a process that ends leads to."""
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
@@ -44,6 +45,31 @@ def test_a_process_that_ended_is_told_in_one_line() -> None:
         process.join()
         with pytest.raises(CheckFailed, match=r"^a process .* ended, exit code -9$"):
             comparer.begin(drawn())()
+
+
+def test_a_process_that_cannot_be_started_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaving has nothing to end then."""
+
+    def refuse(process: Any) -> None:
+        raise OSError("no room for a process")
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", refuse)
+    with pytest.raises(OSError, match="no room"), PictureComparer(REFERENCE, 1) as comparer:
+        comparer.begin(drawn(1))()
+
+
+def test_a_process_whose_starter_was_killed_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an answer that nobody read: the pipe is reset then, not at its end."""
+    monkeypatch.setattr(picture_comparer.signal, "signal", lambda *_: None)
+    ours, theirs = multiprocessing.Pipe()
+    theirs.send("an answer")
+    ours.close()
+    with pytest.raises(ConnectionResetError):
+        theirs.recv()
+    ours, theirs = multiprocessing.Pipe()
+    theirs.send("an answer")
+    ours.close()
+    picture_comparer._serve(theirs, REFERENCE)
 
 
 def test_leaving_ends_the_processes() -> None:
