@@ -110,9 +110,10 @@ def check_block(facts: Any) -> dict[str, Any]:
     for result in results:
         for agreement in result["hits"].values():
             Agreement(**agreement)
+        costs = set(result["costs"])
         if "refused" in result:
             continue
-        if set(result["costs"]) != set(COSTS):
+        if costs != set(COSTS):
             raise ValueError("a structure has its costs")
         for values in result["ms"].values():
             if len(values) != turns or not all(v > 0 and math.isfinite(v) for v in values):

@@ -69,6 +69,8 @@ def damage(path: Path, change: str) -> None:
         block["seconds"] = "1"
     elif change == "a count is lost":
         block["results"][1]["costs"].pop("build_ms")
+    elif change == "a refused case without costs":
+        block["results"][1] = {"ms": {}, "hits": {}, "refused": "too large"}
     elif change == "no blocks":
         del data["blocks"]
     path.write_text(json.dumps(data))
@@ -83,6 +85,7 @@ def damage(path: Path, change: str) -> None:
         "a time is negative",
         "seconds are text",
         "a count is lost",
+        "a refused case without costs",
         "no blocks",
     ],
 )
