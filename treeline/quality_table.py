@@ -31,7 +31,7 @@ def read_record(path: Path) -> dict[str, Any]:
     """A curve.json. UserError for what is none."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: cannot be read as JSON ({error})") from error
     rows = record.get("variants") if isinstance(record, dict) else None
     if not rows or not all(isinstance(row, dict) and "relative_mse" in row for row in rows):

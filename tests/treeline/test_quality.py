@@ -306,8 +306,11 @@ def test_a_small_curve(run: Any, one_line: Any, box: Any, tmp_path: Any) -> None
     assert again.exit_code == 0, again.output
     assert (tmp_path / "again" / "curve.png").read_bytes() == (out / "curve.png").read_bytes()
     (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
     for words, said in (
         (["--from", tmp_path / "other.json"], "other.json: no record of `treeline curve`"),
+        (["--from", tmp_path / "deep.json"], "deep.json: cannot be read as JSON"),
+        (["--from", out / "curve.json", "--resume"], "not with --from"),
         (["--only", "nothing"], "no curve is named 'nothing'"),
         (["--shown", "base;none"], "no variant is named 'none'; there are base; 2 samples"),
         (["--crop", "5"], "--crop is X,Y"),

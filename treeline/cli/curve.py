@@ -111,6 +111,10 @@ def curve(
     from treeline.quality_table import quality_tables, read_record
 
     corner = _parse_corner(crop)
+    if resume and record is not None:
+        raise UserError(
+            "--resume goes on measuring: not with --from, which draws what was measured"
+        )
     partial = out / PARTIAL
     asked = Asked(
         flags=flags,
