@@ -26,13 +26,13 @@ def scene(device: Any, room: Any) -> GpuScene:
 
 
 def wait_for(frame: HybridFrame) -> FrameStats:
-    end = time.perf_counter() + 10
+    end = time.perf_counter() + 60
     while time.perf_counter() < end:
         stats = frame.poll()
         if stats is not None:
             return stats
         time.sleep(0.0005)
-    raise AssertionError("no statistics within ten seconds")
+    raise AssertionError("no statistics within a minute")
 
 
 @pytest.mark.parametrize("count", [False, True])

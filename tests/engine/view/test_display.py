@@ -75,7 +75,7 @@ def run(code: str, display: str | None, tmp_path: Path, *prefix: str) -> tuple[i
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=50,
+        timeout=150,
         check=False,
     )
     return done.returncode, done.stdout

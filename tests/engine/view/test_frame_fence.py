@@ -46,7 +46,7 @@ def test_what_was_submitted_ends_once(device: Any) -> None:
         work.mark()
     assert 1 <= work.unfinished <= 3
     device.wait()
-    end = time.perf_counter() + 10
+    end = time.perf_counter() + 60
     while work.unfinished and time.perf_counter() < end:
         work.poll()
     assert work.unfinished == 0

@@ -107,7 +107,7 @@ def open_session(device: Any, clock: Clock) -> Iterator[Callable[..., ViewSessio
         session.close()
 
 
-def run_until(session: ViewSession, done: Callable[[], bool], limit_s: float = 30.0) -> int:
+def run_until(session: ViewSession, done: Callable[[], bool], limit_s: float = 120.0) -> int:
     """Steps until done; how many it took."""
     end, steps = time.monotonic() + limit_s, 0
     while not done():
@@ -247,7 +247,7 @@ class Person:
             self.window.draw_once(self.viewer.draw, self.viewer.between)
             self.viewer.work()
 
-    def until(self, done: Callable[[], bool], limit_s: float = 30.0) -> None:
+    def until(self, done: Callable[[], bool], limit_s: float = 120.0) -> None:
         end = time.monotonic() + limit_s
         while not done():
             assert time.monotonic() < end, f"busy: {self.session.busy}, {self.session.error}"

@@ -20,7 +20,7 @@ from treeline.view.session import ViewSession
 LBVH = StructureKey(BuildOptions(builder="lbvh", reinsertion=0), "static")
 SAH = StructureKey(BuildOptions(builder="sah", reinsertion=0), "object")
 SLOW = StructureKey(BuildOptions(reinsertion=1000, pairing="best"), "object")
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 
 
 def wait_for(worker: BuildWorker) -> Built:

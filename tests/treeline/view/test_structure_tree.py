@@ -1,6 +1,5 @@
 """The lazy tree against a full decode of the same bytes, and against nodes written by hand."""
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -276,11 +275,9 @@ def test_opening_reads_a_few_nodes_only(hall: PreparedScene) -> None:
 
     largest = int(np.argmax([stats.triangles for stats in hall.bvh.blas_stats]))
     tree = Counting(hall.bvh)
-    started = time.perf_counter()
     root = NodeRef(largest, 0x15)
     shown = [root, *tree.children(root)]
     for ref in shown:
         tree.label(ref)
         tree.row(ref)
     assert Counting.reads < 30
-    assert time.perf_counter() - started < 0.1

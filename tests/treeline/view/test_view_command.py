@@ -33,7 +33,7 @@ def tap(key, modifier=None):
         tool("keyup", name)
         time.sleep(0.05)
 def until(done):
-    limit = time.monotonic() + 40
+    limit = time.monotonic() + 120
     while not done():
         assert time.monotonic() < limit and viewer.poll() is None, "the viewer does not answer"
         time.sleep(0.1)
@@ -66,7 +66,7 @@ def view(*words: object, cwd: Path, env: dict[str, str] | None = None) -> tuple[
         env={**(env or HEADLESS), "PYTHONPATH": str(ROOT), "TREELINE_CONFIG": str(cwd / "config")},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=150,
         check=False,
     )
     assert done.stdout == ""
@@ -148,7 +148,7 @@ def test_a_window_that_a_person_uses(box: Path, tmp_path: Path, end: str, code: 
         env={**HEADLESS, "PYTHONPATH": str(ROOT), "TREELINE_CONFIG": str(tmp_path / "config")},
         capture_output=True,
         text=True,
-        timeout=58,
+        timeout=150,
         check=False,
     )
     assert done.stdout == f"code {code}\n", done.stdout + done.stderr
