@@ -48,7 +48,9 @@ def draw_curve(path: Path, record: dict[str, Any]) -> None:
     styles = _styles(rows)
     for (whole, near), (measure, label) in zip(grid, measures, strict=True):
         for axes in (whole, near):
-            axes.set_yscale("linear" if measure == "flip" else "log")
+            # What is all the same has no decades.
+            differs = len({row[measure] for row in rows}) > 1
+            axes.set_yscale("log" if differs and measure != "flip" else "linear")
             axes.grid(True, which="both", color="0.92")
         whole.set_ylabel(label)
         whole.set_xscale("log")

@@ -22,7 +22,9 @@ from treeline.object_tables import (
 from treeline.ray_measures import labels, terminal_fields
 from treeline.report_found import FOUND_ROW, found_sentence
 from treeline.report_reuse import pass_label, path_label, reused_sentence
+from treeline.report_row import Row
 
+FAR_OFF = 0.25  # of the measured time: the residual from which a cost model is not to be believed
 ROWS_SHOWN = 10  # of a long table; report.json has them all
 
 
@@ -225,9 +227,17 @@ def report_tables(report: dict[str, Any]) -> Group:
     if find(report, "path/total"):
         parts.append(path_table(report))
     for model in find(report, "model/frame"):
-        foot = (
-            f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "
-            f"measured, residual {number(model['residual'])}"
-        )
-        parts.append(Text(foot))
+        parts.append(Text(model_sentence(model)))
     return Group(*parts)
+
+
+def model_sentence(model: Row) -> str:
+    """What costs fitted at two other sizes say of this one, and where not to believe them."""
+    text = (
+        f"Cost model: {number(model['predicted'])} ms predicted, {number(model['measured'])} "
+        f"measured, residual {number(model['residual'])}"
+    )
+    residual, measured = model["residual"], model["measured"]
+    if residual is not None and measured is not None and abs(residual) > FAR_OFF * measured:
+        text += ": two sizes are too few here; `treeline fit` says how far off its costs are"
+    return text

@@ -118,7 +118,7 @@ def test_kitchen_within_its_limits(kitchen: Kitchen) -> None:
     assert len(kitchen.triangles) == 1_021_813
     assert stats.dropped_degenerate == 219
     assert stats.triangles == 1_021_813 - 219
-    assert kitchen.seconds < 40.0
+    assert kitchen.seconds < 150.0, "about 20 s on an idle core"
     assert kitchen.peak_bytes < 1 << 30
     assert stats.triangles_per_block > 1.85
     assert stats.fill > 3.0

@@ -18,7 +18,7 @@ from treeline.report_csv import COLUMNS, report_csv
 from treeline.report_html import report_html
 from treeline.report_row import ratio
 from treeline.report_spreads import histogram
-from treeline.report_table import report_tables, timing_label
+from treeline.report_table import model_sentence, report_tables, timing_label
 
 Document = tuple[dict[str, Any], Any]
 
@@ -227,6 +227,15 @@ def test_cpu_time_is_never_shown_as_gpu_time(document: Document) -> None:
     text = console.export_text()
     assert "not with a GPU's" in text and "CPU ms" in text
     assert "reflection" in text and "static" in text
+
+
+def test_a_cost_model_that_is_far_off_says_so() -> None:
+    def said(predicted: float | None, measured: float | None) -> str:
+        residual = None if predicted is None or measured is None else measured - predicted
+        return model_sentence({"predicted": predicted, "measured": measured, "residual": residual})
+
+    assert "treeline fit" in said(83.0, 62.0) and "treeline fit" in said(12.0, 21.0)
+    assert "treeline fit" not in said(60.0, 62.0) and "treeline fit" not in said(None, None)
 
 
 def test_dropped_records_are_shouted_everywhere(document: Document) -> None:
